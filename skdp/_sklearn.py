@@ -1,0 +1,16 @@
+"""The only place that touches scikit-learn names without a stability promise."""
+
+from __future__ import annotations
+
+from sklearn.base import BaseEstimator
+from sklearn.base import _clone_parametrized as clone_parametrized
+from sklearn.base import _fit_context as fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+__all__ = [
+    "BaseEstimator",
+    "Interval",
+    "StrOptions",
+    "clone_parametrized",
+    "fit_context",
+]

@@ -1,0 +1,153 @@
+"""What all private estimators share: budget, curator, ledger and report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from skdp._sklearn import BaseEstimator, Interval, clone_parametrized
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import Curator, PrivacyLedger, accountant_is_active
+from skdp.report import PrivacyReport
+
+if TYPE_CHECKING:
+    from skdp.records import CountTable
+
+__all__ = ["PrivateEstimator", "all_or_nothing"]
+
+
+@contextmanager
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """Undo whatever a failing fit did to an estimator, except its ledger.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator; a ledger that has paid for something survives the failure.
+
+    Yields
+    ------
+    None
+        To the body of the fit.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        ledger = vars(estimator).get("ledger_")
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        if ledger is not None and len(ledger):
+            estimator.ledger_ = ledger
+        raise
+
+
+class PrivateEstimator(BaseEstimator):
+    """Base of the estimators with a differential-privacy guarantee.
+
+    A subclass has the parameters `epsilon`, `delta` and `random_state`. Its `fit`
+    validates, then calls `_open_curator` and asks the curator; all that follows is
+    post-processing.
+
+    Attributes
+    ----------
+    ledger_ : PrivacyLedger
+        What the fit bought. Set before the first purchase; the one attribute that
+        survives a failed fit.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    ledger_: PrivacyLedger
+
+    def privacy_report(self) -> PrivacyReport:
+        """Report the guarantee, what is public, and what the budget bought.
+
+        Returns
+        -------
+        PrivacyReport
+            Prints as text and shows as HTML in notebooks.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        ledger = self.ledger_
+        return PrivacyReport(
+            estimator=type(self).__name__,
+            epsilon=ledger.epsilon,
+            delta=ledger.delta,
+            spent=ledger.total(),
+            n_records=self.n_records_,
+            public=self._public_facts(),
+            entries=ledger.entries,
+            warnings=tuple(self._privacy_warnings()),
+        )
+
+    def _open_curator(self, records: CountTable) -> Curator:
+        """Hand the records to a curator with a new ledger for the whole budget."""
+        self._refuse_other_process()
+        self.ledger_ = PrivacyLedger(float(self.epsilon), float(self.delta))
+        self.n_records_ = records.n_records
+        return Curator(records, self.ledger_, self.random_state)
+
+    def _public_facts(self) -> tuple[str, ...]:
+        parameters = self.get_params(deep=False)
+        shown = ", ".join(f"{k}={v!r}" for k, v in parameters.items() if k != "schema")
+        return (f"schema: {self.schema_!r}", f"hyper-parameters: {shown}")
+
+    def _privacy_warnings(self) -> Iterator[str]:
+        if self.random_state is not None:
+            yield (
+                f"random_state={self.random_state!r}: whoever knows the seed can "
+                "subtract the noise, which voids the guarantee."
+            )
+        if self.inferred_columns_:
+            names = ", ".join(repr(name) for name in self.inferred_columns_)
+            yield (
+                f"The levels of {names} were read off the records, which the guarantee "
+                "does not cover; pass schema=."
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(
+            name.endswith("_") and not name.startswith("__") and name != "ledger_"
+            for name in vars(self)
+        )
+
+    # An estimator that leaves the process of an active BudgetAccountant carries a mark,
+    # so that it cannot spend where nobody counts.
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if accountant_is_active():
+            state["_accounted_in"] = os.getpid()
+        return state
+
+    def __sklearn_clone__(self) -> Self:
+        copy = clone_parametrized(self)
+        mark = vars(self).get("_accounted_in")
+        if mark is not None:
+            copy._accounted_in = mark
+        return copy
+
+    def _refuse_other_process(self) -> None:
+        home = vars(self).get("_accounted_in")
+        if home is not None and home != os.getpid():
+            raise BudgetExceededError(
+                f"This {type(self).__name__} was sent here by a process with an active "
+                "BudgetAccountant, which cannot see what is spent in another process. "
+                "Fit in threads (joblib's backend 'threading') or with n_jobs=1."
+            )
+

@@ -1,0 +1,152 @@
+"""What every causal discovery estimator shares: input, search, result, selection."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any, Self
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._sklearn import BaseEstimator, fit_context
+from skdp.base import all_or_nothing
+from skdp.causal.orientation import orient
+from skdp.causal.skeleton import Answerer, Skeleton, learn_skeleton
+from skdp.exceptions import PrivacyBudgetWarning
+from skdp.progress import progress_of
+from skdp.records import CountTable, Schema, read_records
+
+__all__ = ["TARGET", "CausalDiscovery"]
+
+#: Name of the variable that `y` becomes.
+TARGET = "target_"
+
+
+class CausalDiscovery(SelectorMixin, BaseEstimator):
+    """Base of the estimators that learn a causal skeleton and its CPDAG.
+
+    A subclass implements `_answerer`. As a feature selector it keeps the neighbours of
+    the target if `fit` was given one, else the features with at least one edge.
+    """
+
+    #: Whether levels read off the records are worth a `PrivacyLeakWarning`.
+    _warns_of_leaks = True
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the skeleton and its orientation.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_samples, n_features)
+            The records; at least two.
+        y : array-like of shape (n_samples,), optional
+            A target; joins the graph as the variable ``target_``.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        SchemaError
+            If the records do not fit the schema; nothing was spent.
+        BudgetExceededError
+            If an active `BudgetAccountant` has too little left; nothing was spent.
+        """
+        with all_or_nothing(self):
+            records, inferred = read_records(
+                self, X, y, self.schema, TARGET, warn=self._warns_of_leaks
+            )
+            self.schema_, self.inferred_columns_ = records.schema, inferred
+            self._has_target = y is not None
+            self._discover(records)
+        return self
+
+    def _answerer(self, records: CountTable) -> Answerer:
+        """Return who answers the questions about these records."""
+        raise TypeError(f"{type(self).__name__} does not say who answers.")
+
+    def _discover(self, records: CountTable) -> None:
+        varying = [c.name for c in records.schema if c.n_levels > 1]
+        answerer = self._answerer(records)
+        with progress_of(self.verbose, type(self).__name__) as progress:
+            skeleton = learn_skeleton(
+                varying, answerer, max_order=self.max_order, progress=progress
+            )
+        if not skeleton.complete:
+            warnings.warn(
+                f"{type(self).__name__} has used up its {self.max_deletions_} rounds "
+                "before the search ended: the edges not yet examined are kept. Raise "
+                "max_deletions, or epsilon so that fewer rounds are wasted.",
+                PrivacyBudgetWarning,
+                stacklevel=4,
+            )
+        self._set_result(skeleton, records.schema)
+
+    def _set_result(self, skeleton: Skeleton, schema: Schema) -> None:
+        graph, separating_sets = with_constants(skeleton, schema)
+        orientation = orient(graph, separating_sets)
+        self.skeleton_ = graph
+        self.separating_sets_ = separating_sets
+        self.causal_graph_ = orientation.cpdag
+        self.orientation_conflicts_ = orientation.conflicts
+        self.adjacency_matrix_ = nx.to_numpy_array(
+            orientation.cpdag, nodelist=schema.names, dtype=np.int64
+        )
+        self.n_tests_ = skeleton.n_tests
+        self.n_deletions_ = skeleton.n_deletions
+        self.is_complete_ = skeleton.complete
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        features = self.schema_.names[: self.n_features_in_]
+        if self._has_target:
+            chosen = set(self.skeleton_[TARGET])
+        else:
+            chosen = {name for name, degree in self.skeleton_.degree if degree}
+        return np.array([name in chosen for name in features])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def with_constants(
+    skeleton: Skeleton, schema: Schema
+) -> tuple[nx.Graph, dict[frozenset[str], tuple[str, ...]]]:
+    """Add the variables of one declared level, which depend on nothing.
+
+    Parameters
+    ----------
+    skeleton : Skeleton
+        The search over the other variables.
+    schema : Schema
+        All variables.
+
+    Returns
+    -------
+    graph : networkx.Graph
+        Over all names, in the order of the schema.
+    separating_sets : dict of frozenset to tuple of str
+        The empty set for every pair with a constant.
+    """
+    graph = nx.Graph()
+    graph.add_nodes_from(schema.names)
+    graph.add_edges_from(skeleton.graph.edges)
+    constant = {c.name for c in schema if c.n_levels == 1}
+    separating_sets: dict[frozenset[str], tuple[str, ...]] = {
+        frozenset(pair): ()
+        for pair in combinations(schema.names, 2)
+        if not constant.isdisjoint(pair)
+    }
+    return graph, separating_sets | skeleton.separating_sets

@@ -1,0 +1,39 @@
+"""The only rooms that see a raw answer or draw privacy noise."""
+
+from .accounting import (
+    amplified_epsilon,
+    base_epsilon,
+    dp_from_zcdp,
+    zcdp_from_dp,
+    zcdp_from_pure,
+)
+from .budget import BudgetAccountant, accountant_is_active
+from .composition import (
+    optimal_composition_delta,
+    optimal_composition_epsilon,
+    scale_parts_to,
+)
+from .curator import Access, Curator
+from .ledger import LedgerEntry, PrivacyLedger
+from .sieve_and_examine import SieveAndExamine, SparseVector
+from .subsampling import least_noise_fraction
+
+__all__ = [
+    "Access",
+    "BudgetAccountant",
+    "Curator",
+    "LedgerEntry",
+    "PrivacyLedger",
+    "SieveAndExamine",
+    "SparseVector",
+    "accountant_is_active",
+    "amplified_epsilon",
+    "base_epsilon",
+    "dp_from_zcdp",
+    "least_noise_fraction",
+    "optimal_composition_delta",
+    "optimal_composition_epsilon",
+    "scale_parts_to",
+    "zcdp_from_dp",
+    "zcdp_from_pure",
+]

@@ -1,0 +1,176 @@
+"""The public grid on which every noisy answer lives.
+
+Floating-point noise leaks through its low bits. So answers are first rounded to
+whole steps of a public grid, and the noise is an integer number of steps. Rounding
+costs sensitivity: with step g, two answers that differ by Delta differ by at most
+floor(Delta/g) + 1 steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, frexp, inf, isfinite, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.queries import PublicFacts, Query
+
+__all__ = ["MARGIN_SENSITIVITY", "Grid", "margin_in_steps", "public_sensitivity"]
+
+#: A sensitivity is split into about this many steps, so that rounding adds less
+#: than two millionths to it.
+RESOLUTION = 2**20
+
+#: Sensitivity, in steps, of every margin that `margin_in_steps` returns.
+MARGIN_SENSITIVITY = RESOLUTION + 1
+
+
+def public_sensitivity(query: Query, public: PublicFacts, ord: float) -> float:
+    """Return a query's sensitivity, refusing what no noise can hide.
+
+    Parameters
+    ----------
+    query : Query
+        The question.
+    public : PublicFacts
+        Number of records and schema.
+    ord : {1, 2, inf}
+        Norm of the change.
+
+    Returns
+    -------
+    float
+        The sensitivity, finite and not negative.
+
+    Raises
+    ------
+    SchemaError
+        If the schema lacks a column of the query.
+    ValueError
+        If the sensitivity is infinite or not a number.
+    """
+    query.check(public)
+    sensitivity = query.sensitivity(public, ord)
+    if not isfinite(sensitivity) or sensitivity < 0:
+        raise ValueError(
+            f"{query} has sensitivity {sensitivity} at {public.n_records} records: no "
+            "noise makes it private. Ask a query of bounded sensitivity instead."
+        )
+    return sensitivity
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A grid for one query's answer.
+
+    Parameters
+    ----------
+    step : float
+        Width of a step, in units of the answer: 1 for integers, else a power of 2.
+    sensitivity : float
+        Bound on the change of a rounded answer, in steps; a whole number but for L2.
+    integral : bool
+        Whether answers are integers and stay so.
+    """
+
+    step: float
+    sensitivity: float
+    integral: bool
+
+    @classmethod
+    def for_query(cls, query: Query, public: PublicFacts, ord: float) -> Grid:
+        """Choose the grid from public facts.
+
+        Parameters
+        ----------
+        query : Query
+            The question; its sensitivity must not be 0.
+        public : PublicFacts
+            Number of records and schema.
+        ord : {1, 2, inf}
+            Norm of the sensitivity.
+
+        Returns
+        -------
+        Grid
+            The grid.
+        """
+        delta = public_sensitivity(query, public, ord)
+        if query.integral:
+            return cls(1.0, float(np.nextafter(delta, inf)) if ord == 2 else delta, True)
+        n_affected = query.n_affected(public)
+        # The norm of a vector that is 1 in every affected coordinate.
+        ones = {1: float(n_affected), 2: sqrt(n_affected)}.get(ord, 1.0)
+        step = 2.0 ** (frexp(delta / ones)[1] - 1) / RESOLUTION
+        error = 2 * ones * query.evaluation_error(public)
+        # One step a coordinate for rounding, one for the addition in `to_steps`.
+        return cls(step, ceil((delta + error) / step + 2 * ones), False)
+
+    def to_steps(self, answer: NDArray) -> NDArray[np.int64]:
+        """Round an answer to whole steps, halves up.
+
+        Parameters
+        ----------
+        answer : ndarray
+            In units of the answer.
+
+        Returns
+        -------
+        ndarray of int64
+            In steps.
+        """
+        if self.integral:
+            return np.asarray(answer, dtype=np.int64)
+        return np.floor(np.asarray(answer) / self.step + 0.5).astype(np.int64)
+
+    def to_answer(self, steps: NDArray[np.int64]) -> NDArray:
+        """Convert steps back to units of the answer.
+
+        Parameters
+        ----------
+        steps : ndarray of int64
+            In steps.
+
+        Returns
+        -------
+        ndarray
+            int64 for integral queries, else float64.
+        """
+        return np.asarray(steps) if self.integral else np.asarray(steps) * self.step
+
+
+def margin_in_steps(
+    value: float, query: Query, threshold: float, public: PublicFacts
+) -> int:
+    """Return how far a score lies below a threshold, in units of its sensitivity.
+
+    Scores of unlike sensitivity become comparable, and the sparse vector technique
+    needs one noise scale for all of them. Exact rational arithmetic; the
+    floating-point error of the score itself is part of the unit.
+
+    Parameters
+    ----------
+    value : float
+        The raw score: ``query`` evaluated on records of the given public facts.
+    query : Query
+        The scalar query.
+    threshold : float
+        Public threshold, in units of the score.
+    public : PublicFacts
+        Number of records and schema.
+
+    Returns
+    -------
+    int
+        (threshold - value)/sensitivity in steps of 1/2^20, rounded halves up. Replacing
+        one record changes it by at most `MARGIN_SENSITIVITY`.
+    """
+    unit = public_sensitivity(query, public, 1) + 2 * query.evaluation_error(public)
+    margin = (Fraction(threshold) - Fraction(value)) / _rounded_up(unit)
+    return floor(margin * RESOLUTION + Fraction(1, 2))
+
+
+def _rounded_up(x: float) -> Fraction:
+    return Fraction(float(np.nextafter(x, np.inf)))

@@ -1,0 +1,443 @@
+"""What is publicly known of one column: its levels, and where other values go.
+
+A column turns values into codes ``0, ..., n_levels - 1`` and back. Its declaration
+is public; it must be written down without looking at the private records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdp.exceptions import SchemaError
+from skdp.records.encoding import (
+    MISSING,
+    UNSEEN,
+    Level,
+    as_column,
+    as_floats,
+    has_text_only,
+    match_levels,
+    nearest_levels,
+    some_values,
+)
+
+__all__ = ["Categorical", "Column", "Numeric", "Ordinal", "checked_codes", "is_whole"]
+
+
+def _check_common(name: object, outside: str, allowed: tuple[str, ...]) -> None:
+    if not isinstance(name, str):
+        raise SchemaError(f"A column's name must be a str, not {name!r}.")
+    if outside not in allowed:
+        raise SchemaError(
+            f"Column {name!r}: outside must be one of {', '.join(map(repr, allowed))}, "
+            f"not {outside!r}."
+        )
+
+
+def checked_codes(codes: ArrayLike, n_levels: int, name: str) -> NDArray[np.intp]:
+    """Return codes as integers, or raise SchemaError if one is not a level's."""
+    array = np.asarray(codes)
+    if array.size and array.dtype.kind not in "iu":
+        raise SchemaError(
+            f"Column {name!r}: codes must be integers, not {array.dtype.name}."
+        )
+    array = np.ascontiguousarray(array, dtype=np.intp)
+    if array.size and (array.min() < 0 or array.max() >= n_levels):
+        raise SchemaError(
+            f"Column {name!r}: codes must be integers from 0 to {n_levels - 1}."
+        )
+    return array
+
+
+def _missing_error(name: str) -> SchemaError:
+    return SchemaError(
+        f"Column {name!r} contains NaN or another missing value. Fill it in before, "
+        "or declare the column with missing=True, which makes it a level of its own."
+    )
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A column whose levels are listed one by one."""
+
+    name: str
+    categories: tuple[Level, ...]
+    outside: str = field(default="refuse", kw_only=True)
+    missing: bool = field(default=False, kw_only=True)
+
+    ordered: ClassVar[bool]
+    _ways_out: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        _check_common(self.name, self.outside, self._ways_out)
+        categories = _as_categories(self.categories, self.name)
+        object.__setattr__(self, "categories", categories)
+        object.__setattr__(self, "missing", bool(self.missing))
+        numeric = all(
+            isinstance(c, int | float) and not isinstance(c, bool) for c in categories
+        )
+        if self.outside == "clip" and not numeric:
+            raise SchemaError(
+                f"Column {self.name!r}: outside='clip' needs numbers as categories, "
+                "since a value goes to the nearest one. Use 'refuse' or 'other'."
+            )
+
+    @property
+    def n_levels(self) -> int:
+        """Number of codes, with the levels "other" and missing where declared."""
+        return len(self.categories) + (self.outside == "other") + self.missing
+
+    @property
+    def levels(self) -> tuple[Level | None, ...]:
+        """One label per code; None labels the missing level."""
+        levels: tuple[Level | None, ...] = self.categories
+        if self.outside == "other":
+            label = "other"
+            while label in self.categories:
+                label += "_"
+            levels += (label,)
+        return (*levels, None) if self.missing else levels
+
+    def encode(self, values: ArrayLike) -> NDArray[np.intp]:
+        """Turn values into codes.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,), integer
+
+        Raises
+        ------
+        SchemaError
+            If a value is missing or outside the categories and the declaration
+            does not say where it goes. The message depends on private records.
+        """
+        array = as_column(values, self.name)
+        codes = match_levels(array, self.categories, self.name)
+        if codes.size == 0 or codes.min() >= 0:
+            return codes
+        missing = codes == MISSING
+        if missing.any() and not self.missing:
+            raise _missing_error(self.name)
+        codes[missing] = self.n_levels - 1
+        unseen = codes == UNSEEN
+        if unseen.any():
+            codes[unseen] = self._place(array, unseen)
+        return codes
+
+    def _place(
+        self, values: NDArray[Any], unseen: NDArray[np.bool_]
+    ) -> NDArray[np.intp] | int:
+        if self.outside == "other":
+            return len(self.categories)
+        if self.outside == "clip":
+            numbers = as_floats(values[unseen], self.name)
+            return nearest_levels(numbers, self.categories)  # type: ignore[arg-type]
+        raise SchemaError(
+            f"Column {self.name!r} has values that are not among its categories, such "
+            f"as {some_values(values, unseen)}. Declare them as categories, or say "
+            f"where they go with outside={self._ways_out[-1]!r}."
+        )
+
+    def decode(
+        self, codes: ArrayLike, rng: np.random.Generator | None = None
+    ) -> NDArray[Any]:
+        """Turn codes into values.
+
+        Parameters
+        ----------
+        codes : array-like of int of shape (n,)
+        rng : numpy.random.Generator, optional
+            Not used; it is there so that all columns decode alike.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Of the type of the categories; of dtype object if their types differ or
+            the levels "other" or missing exist.
+        """
+        return _as_array(self.levels)[checked_codes(codes, self.n_levels, self.name)]
+
+
+def _as_categories(categories: Iterable[Any], name: str) -> tuple[Level, ...]:
+    if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
+        raise SchemaError(
+            f"Column {name!r}: categories must be a list of levels, "
+            f"not {type(categories).__name__}."
+        )
+    levels = tuple(c.item() if isinstance(c, np.generic) else c for c in categories)
+    if not levels:
+        raise SchemaError(f"Column {name!r} needs at least one category.")
+    for level in levels:
+        if not isinstance(level, str | int | float):
+            raise SchemaError(
+                f"Column {name!r}: a category must be text, a number or a boolean, not "
+                f"{type(level).__name__}. Rename the categories, say with str; a "
+                "missing value is declared with missing=True."
+            )
+        if isinstance(level, float) and not math.isfinite(level):
+            raise SchemaError(
+                f"Column {name!r}: NaN and infinity cannot be categories. A missing "
+                "value is declared with missing=True."
+            )
+    if len(set(levels)) < len(levels):
+        twice = next(c for i, c in enumerate(levels) if c in levels[:i])
+        raise SchemaError(f"Column {name!r}: category {twice!r} is there twice.")
+    return levels
+
+
+def _as_array(levels: tuple[Level | None, ...]) -> NDArray[Any]:
+    alike = len({type(level) for level in levels}) == 1
+    if alike and (not isinstance(levels[0], str) or has_text_only(levels)):  # type: ignore[arg-type]
+        return np.array(levels)
+    array = np.empty(len(levels), dtype=object)
+    array[:] = levels
+    return array
+
+
+@dataclass(frozen=True)
+class Categorical(_Listed):
+    """A column of levels without an order.
+
+    Parameters
+    ----------
+    name : str
+    categories : iterable of str, int, float or bool
+        Not empty, without duplicates (``1``, ``1.0`` and ``True`` are equal).
+    outside : {"refuse", "other"}, default="refuse"
+        What becomes of a value that is not a category: an error, or a level "other"
+        after the categories.
+    missing : bool, default=False
+        Whether a missing value is a level of its own, the last one. If not, it is an
+        error.
+
+    Attributes
+    ----------
+    n_levels : int
+    levels : tuple
+        One label per code.
+    ordered : bool
+        False.
+
+    Examples
+    --------
+    >>> smoker = Categorical("smoker", ("no", "yes"), outside="other", missing=True)
+    >>> smoker.encode(np.array(["yes", "pipe", None, "no"], dtype=object))
+    array([1, 2, 3, 0])
+    >>> smoker.levels
+    ('no', 'yes', 'other', None)
+    """
+
+    ordered: ClassVar[bool] = False
+    _ways_out: ClassVar[tuple[str, ...]] = ("refuse", "other")
+
+
+@dataclass(frozen=True)
+class Ordinal(_Listed):
+    """A column of levels in their order.
+
+    Parameters
+    ----------
+    name : str
+    categories : iterable of str, int, float or bool
+        In their order; not empty, without duplicates.
+    outside : {"refuse", "clip", "other"}, default="refuse"
+        What becomes of a value that is not a category: an error, the nearest category
+        (numbers only; halfway goes down), or a level "other" after the categories.
+    missing : bool, default=False
+        Whether a missing value is a level of its own, the last one. If not, it is an
+        error.
+
+    Attributes
+    ----------
+    n_levels : int
+    levels : tuple
+        One label per code.
+    ordered : bool
+        True.
+
+    Examples
+    --------
+    >>> Ordinal("rooms", range(1, 5), outside="clip").encode(np.array([0, 2, 2.6, 9]))
+    array([0, 1, 2, 3])
+    """
+
+    ordered: ClassVar[bool] = True
+    _ways_out: ClassVar[tuple[str, ...]] = ("refuse", "clip", "other")
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A column of numbers, coded by bins of equal width on a public interval.
+
+    Bin j is ``[edges[j], edges[j + 1])``; the last bin includes `high`.
+
+    Parameters
+    ----------
+    name : str
+    low, high : float
+        Finite, low < high.
+    bins : int, default=10
+    outside : {"clip", "refuse"}, default="clip"
+        What becomes of a number outside the interval (infinite ones too): the nearest
+        bin, or an error.
+    missing : bool, default=False
+        Whether a missing value is a level of its own, the last one. If not, it is an
+        error.
+
+    Attributes
+    ----------
+    n_levels : int
+    levels : tuple of str
+        One interval per code; None for the missing level.
+    ordered : bool
+        True.
+
+    Examples
+    --------
+    >>> age = Numeric("age", 0, 100, bins=4)
+    >>> age.encode(np.array([-3, 25, 99.9, 200]))
+    array([0, 1, 3, 3])
+    >>> age.decode(np.array([0, 3]))
+    array([12.5, 87.5])
+    >>> age.levels
+    ('[0, 25)', '[25, 50)', '[50, 75)', '[75, 100]')
+    """
+
+    name: str
+    low: float
+    high: float
+    bins: int = 10
+    outside: str = field(default="clip", kw_only=True)
+    missing: bool = field(default=False, kw_only=True)
+
+    ordered: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_common(self.name, self.outside, ("clip", "refuse"))
+        low, high = _finite(self.low), _finite(self.high)
+        if not (low < high and math.isfinite(high - low)):
+            raise SchemaError(
+                f"Column {self.name!r}: low and high must be finite numbers with "
+                f"low < high, not {self.low!r} and {self.high!r}."
+            )
+        if not is_whole(self.bins) or self.bins < 1:
+            raise SchemaError(
+                f"Column {self.name!r}: bins must be an integer >= 1, "
+                f"not {self.bins!r}."
+            )
+        bins = int(self.bins)
+        if (high - low) / bins < 4 * np.spacing(max(abs(low), abs(high))):
+            raise SchemaError(
+                f"Column {self.name!r}: {bins} bins between {low!r} and {high!r} are "
+                "narrower than floating-point numbers resolve. Use fewer bins."
+            )
+        for key, value in {"low": low, "high": high, "bins": bins}.items():
+            object.__setattr__(self, key, value)
+        object.__setattr__(self, "missing", bool(self.missing))
+
+    @property
+    def n_levels(self) -> int:
+        """Number of codes: the bins, and the missing level where declared."""
+        return self.bins + self.missing
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Ends of the bins, shape (bins + 1,)."""
+        return np.linspace(self.low, self.high, self.bins + 1)
+
+    @property
+    def levels(self) -> tuple[str | None, ...]:
+        """One interval per code; None labels the missing level."""
+        edges = self.edges.tolist()
+        ends = [f"{edge:g}" for edge in edges]
+        if len(set(ends)) < len(ends):
+            ends = [repr(edge) for edge in edges]
+        labels = [f"[{a}, {b})" for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        labels[-1] = labels[-1][:-1] + "]"
+        return (*labels, None) if self.missing else tuple(labels)
+
+    def encode(self, values: ArrayLike) -> NDArray[np.intp]:
+        """Turn numbers into codes of bins.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,), integer
+
+        Raises
+        ------
+        SchemaError
+            If a value is not a number, or is missing or outside and the declaration
+            does not say where it goes. The message depends on private records.
+        """
+        numbers = as_floats(as_column(values, self.name), self.name)
+        missing = np.isnan(numbers)
+        if missing.any() and not self.missing:
+            raise _missing_error(self.name)
+        outside = (numbers < self.low) | (numbers > self.high)
+        if self.outside == "refuse" and outside.any():
+            raise SchemaError(
+                f"Column {self.name!r} has values outside [{self.low:g}, "
+                f"{self.high:g}], such as {some_values(numbers, outside)}. Declare a "
+                "wider interval, or use outside='clip'."
+            )
+        codes = np.searchsorted(self.edges[1:-1], numbers, side="right")
+        codes[missing] = self.bins
+        return codes
+
+    def decode(
+        self, codes: ArrayLike, rng: np.random.Generator | None = None
+    ) -> NDArray[np.float64]:
+        """Turn codes into numbers.
+
+        Parameters
+        ----------
+        codes : array-like of int of shape (n,)
+        rng : numpy.random.Generator, optional
+            Draws uniformly within each bin. Without it: the middle of the bin.
+
+        Returns
+        -------
+        ndarray of shape (n,), float
+            NaN for the missing level.
+        """
+        array = checked_codes(codes, self.n_levels, self.name)
+        bins = np.minimum(array, self.bins - 1)
+        start, stop = self.edges[bins], self.edges[bins + 1]
+        share = 0.5 if rng is None else rng.random(array.shape)
+        # Rounding may reach the open end, which belongs to the next bin.
+        values: NDArray[np.float64]
+        values = np.minimum(start + share * (stop - start), np.nextafter(stop, start))
+        values[array == self.bins] = np.nan
+        return values
+
+
+def is_whole(value: object) -> bool:
+    """Say whether a parameter is an integer; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _finite(value: object) -> float:
+    """Return a finite real number as a float, NaN for anything else."""
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+Column: TypeAlias = Categorical | Ordinal | Numeric

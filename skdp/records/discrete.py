@@ -1,0 +1,313 @@
+"""Records as a table of distinct rows with their counts.
+
+Made once, in one pass over the data; from then on every marginal, every stack of
+strata and every sub-sample costs time in the number of distinct rows, not in the
+number of records. It is private: nothing here prints its values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdp.exceptions import SchemaError
+from skdp.records.columns import checked_codes
+from skdp.records.distinct import Codes, Reader, distinct_rows, row_keys, row_ranks
+from skdp.records.encoding import as_column
+from skdp.records.frames import CodedColumn, Table, Values, read_table
+from skdp.records.schema import Column, Schema
+
+__all__ = ["CountTable"]
+
+_DENSE_STRATA = 1 << 16
+_LARGEST_MARGINAL = 1 << 28
+_CACHED_CELLS = 1 << 12
+_CACHED_MARGINALS = 256
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountTable:
+    """Distinct records with their counts.
+
+    Made by `from_frame` or `from_codes`.
+
+    Parameters
+    ----------
+    schema : Schema
+        The d columns, in the order of the table.
+    rows : ndarray of shape (m, d), int32 or int64
+        Codes of the distinct records. Read-only.
+    counts : ndarray of shape (m,), int64
+        How many records have these codes; all positive. Read-only.
+
+    Attributes
+    ----------
+    n_records : int
+        Sum of the counts.
+
+    Examples
+    --------
+    >>> from skdp.records import Categorical, Schema
+    >>> schema = Schema([Categorical("a", ["u", "v"]), Categorical("b", (0, 1, 2))])
+    >>> records = CountTable.from_codes(np.array([[0, 2], [1, 1], [0, 2]]), schema)
+    >>> records
+    CountTable(n_records=3, Schema(a: Categorical(2), b: Categorical(3)))
+    >>> records.marginal(["b", "a"])
+    array([[0, 0],
+           [0, 1],
+           [2, 0]])
+    """
+
+    schema: Schema
+    rows: Codes
+    counts: NDArray[np.int64]
+    n_records: int = field(init=False)
+    _places: dict[str, int] = field(init=False)
+    _cache: dict[tuple[str, ...], NDArray[np.int64]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.rows.shape != (len(self.counts), len(self.schema)):
+            raise ValueError(
+                f"rows must have the shape (m, d) = ({len(self.counts)}, "
+                f"{len(self.schema)}) of counts and schema, not {self.rows.shape}."
+            )
+        for array in (self.rows, self.counts):
+            array.setflags(write=False)
+        places = {name: j for j, name in enumerate(self.schema.names)}
+        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_cache", {})
+        object.__setattr__(self, "n_records", int(self.counts.sum()))
+
+    @classmethod
+    def from_frame(cls, X: Any, schema: Schema) -> CountTable:
+        """Count the records of a table.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n, d)
+            A frame's columns are found in the schema by name; an array's by position.
+        schema : Schema
+            For a frame it may have more columns, in any order; the count table keeps
+            those of the frame, in the frame's order.
+
+        Returns
+        -------
+        CountTable
+
+        Raises
+        ------
+        SchemaError
+            If the table does not fit the schema. The message depends on private
+            records where it names a value.
+        TypeError
+            If the table is sparse.
+        """
+        table = read_table(X)
+        schema = _matched(table, schema)
+        readers = list(map(_reader, schema, table.columns))
+        return cls(schema, *distinct_rows(readers, schema.shape, table.n_records))
+
+    @classmethod
+    def from_codes(cls, codes: ArrayLike, schema: Schema) -> CountTable:
+        """Count records that are coded already.
+
+        Parameters
+        ----------
+        codes : array-like of int of shape (n, d)
+        schema : Schema
+            With d columns.
+
+        Raises
+        ------
+        SchemaError
+            If the shape does not fit or a code is not a level's.
+        """
+        array = np.asarray(codes)
+        if array.ndim != 2 or array.shape[1] != len(schema):
+            raise SchemaError(
+                f"Codes must have the shape (n, {len(schema)}), not {array.shape}."
+            )
+        readers = [
+            partial(_checked, array[:, j], column.n_levels, column.name)
+            for j, column in enumerate(schema)
+        ]
+        return cls(schema, *distinct_rows(readers, schema.shape, len(array)))
+
+    def marginal(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Count the records by the levels of some columns.
+
+        Parameters
+        ----------
+        names : sequence of str
+            In the order of the result's axes; () gives the total.
+
+        Returns
+        -------
+        ndarray of int64, one axis of length n_levels per name
+
+        Raises
+        ------
+        SchemaError
+            If a name is unknown or there twice.
+        ValueError
+            If the table would have more than 2**28 cells.
+        """
+        names = _as_names(names)
+        cached = self._cache.get(names)
+        if cached is not None:
+            return cached.copy()
+        shape = self.schema.select(names).shape
+        size = math.prod(shape)
+        if size > _LARGEST_MARGINAL:
+            raise ValueError(
+                f"The marginal of {', '.join(map(repr, names))} has {size} cells, more "
+                f"than {_LARGEST_MARGINAL}. Ask for fewer columns."
+            )
+        counts = self._tally(
+            row_keys(self._codes(names), shape, len(self.counts)), size
+        )
+        counts = counts.reshape(shape)
+        if size <= _CACHED_CELLS:
+            if len(self._cache) >= _CACHED_MARGINALS:
+                self._cache.clear()
+            self._cache[names] = counts.copy()
+        return counts
+
+    def strata(self, x: str, y: str, given: Sequence[str] = ()) -> NDArray[np.int64]:
+        """Count two columns against each other in every stratum of others.
+
+        Parameters
+        ----------
+        x, y : str
+            Columns of r and c levels.
+        given : sequence of str
+            Columns whose combinations of levels are the strata.
+
+        Returns
+        -------
+        ndarray of int64 of shape (k, r, c)
+            If all strata together have few cells (a public fact) there is one table
+            for each; if not, only for those that hold records. Strata are in
+            lexicographic order of their levels.
+
+        Raises
+        ------
+        SchemaError
+            If a name is unknown or there twice.
+        """
+        given = _as_names(given)
+        shape = self.schema.select((*given, x, y)).shape
+        strata, table = shape[:-2], shape[-2:]
+        if math.prod(shape) <= _DENSE_STRATA:
+            return self.marginal((*given, x, y)).reshape(-1, *table)
+        readers = [codes.__getitem__ for codes in self._codes(given)]
+        ranks, occupied = row_ranks(readers, strata, len(self.counts))
+        shape = (len(occupied), *table)
+        keys = row_keys([ranks, *self._codes((x, y))], shape, len(self.counts))
+        return self._tally(keys, math.prod(shape)).reshape(shape)
+
+    def subsample(self, size: int, rng: np.random.Generator) -> CountTable:
+        """Draw records without replacement, every subset equally likely.
+
+        Parameters
+        ----------
+        size : int
+            From 0 to n_records.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        CountTable
+            Of `size` records, on the same schema.
+        """
+        whole = isinstance(size, Integral) and not isinstance(size, bool)
+        if not whole or not 0 <= size <= self.n_records:
+            raise ValueError(
+                f"size must be an integer from 0 to n_records = {self.n_records}, "
+                f"not {size!r}."
+            )
+        counts = rng.multivariate_hypergeometric(self.counts, int(size))
+        kept = np.flatnonzero(counts)
+        rows = np.asfortranarray(self.rows[kept])
+        return CountTable(self.schema, rows, counts[kept].astype(np.int64, copy=False))
+
+    def _codes(self, names: Sequence[str]) -> list[Codes]:
+        return [self.rows[:, self._places[name]] for name in names]
+
+    def _tally(self, keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+        # Sums of counts in float64 are exact below 2^53 records.
+        tally = np.bincount(keys, weights=self.counts, minlength=size)
+        return tally.astype(np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_cache": {}}
+
+    def __repr__(self) -> str:
+        return f"CountTable(n_records={self.n_records}, {self.schema!r})"
+
+
+def _as_names(names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise SchemaError(f"Give a sequence of column names: [{names!r}].")
+    return tuple(names)
+
+
+def _matched(table: Table, schema: Schema) -> Schema:
+    if table.named:
+        return schema.select(table.names)
+    if len(table.names) != len(schema):
+        raise SchemaError(
+            f"The array has {len(table.names)} columns but the schema has "
+            f"{len(schema)}; an array is matched by position."
+        )
+    return schema
+
+
+def _reader(column: Column, values: Values) -> Reader:
+    if isinstance(values, CodedColumn):
+        lookup = _lookup(column, values.categories)
+        return partial(_recode, column, values, lookup)
+    array = as_column(values, column.name)
+    return lambda rows: column.encode(array[rows])
+
+
+def _lookup(column: Column, categories: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the code of each category, then of a missing value; -1 if refused."""
+
+    def encode_or_refuse(values: NDArray[Any]) -> NDArray[np.intp]:
+        try:
+            return column.encode(values)
+        except SchemaError:
+            if len(values) == 1:
+                return np.array([-1])
+            return np.concatenate([encode_or_refuse(v) for v in _halves(values)])
+
+    missing = encode_or_refuse(np.array([None]))
+    if not len(categories):
+        return missing
+    return np.append(encode_or_refuse(categories), missing)
+
+
+def _halves(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    middle = len(values) // 2
+    return values[:middle], values[middle:]
+
+
+def _recode(
+    column: Column, coded: CodedColumn, lookup: NDArray[np.intp], rows: slice
+) -> Codes:
+    codes = lookup[coded.codes[rows]]
+    if len(codes) and codes.min() < 0:
+        return column.encode(coded.values(rows))  # raises, naming the values
+    return codes
+
+
+def _checked(codes: NDArray[Any], n_levels: int, name: str, rows: slice) -> Codes:
+    return checked_codes(codes[rows], n_levels, name)
