@@ -150,4 +150,3 @@ class PrivateEstimator(BaseEstimator):
                 "BudgetAccountant, which cannot see what is spent in another process. "
                 "Fit in threads (joblib's backend 'threading') or with n_jobs=1."
             )
-

@@ -51,7 +51,9 @@ class PrivacyReport:
     @property
     def guarantee(self) -> str:
         """The guarantee in one sentence."""
-        kind = f"({self.epsilon:g}, {self.delta:g})" if self.delta else f"{self.epsilon:g}"
+        kind = f"{self.epsilon:g}"
+        if self.delta:
+            kind = f"({kind}, {self.delta:g})"
         return f"{self.estimator} is {kind}-differentially private."
 
     def _sections(self) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ tables, or by way of a mechanism that the curator opened. Neither sees records.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class ThresholdMechanism(Protocol):
     def rounds_left(self) -> int:
         """Number of answers "yes" that are left."""
 
-    def ask(self, query: object, threshold: float, *, tweak: float = 0.0) -> bool:
+    def ask(self, query: Any, threshold: float, *, tweak: float = 0.0) -> bool:
         """Return whether the score is at most the threshold."""
 
 
@@ -87,7 +87,7 @@ class MechanismAnswerer:
     def __init__(
         self,
         mechanism: ThresholdMechanism,
-        question: Callable[[str, str, tuple[str, ...]], tuple[object, float]],
+        question: Callable[[str, str, tuple[str, ...]], tuple[Any, float]],
         tweak: float = 0.0,
     ) -> None:
         self._mechanism = mechanism

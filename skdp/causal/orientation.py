@@ -26,7 +26,7 @@ Arrows = set[tuple[str, str]]
 class Orientation:
     """A partially directed graph and the edges on which evidence disagreed.
 
-    Attributes
+    Parameters
     ----------
     cpdag : networkx.DiGraph
         A directed edge as one arrow, an undirected edge as both.

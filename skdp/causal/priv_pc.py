@@ -14,7 +14,7 @@ from skdp.base import PrivateEstimator
 from skdp.causal.answerers import MechanismAnswerer
 from skdp.causal.discovery import CausalDiscovery
 from skdp.causal.scores import DEPENDENCE_QUERIES
-from skdp.privacy import Curator, least_noise_fraction, scale_parts_to
+from skdp.privacy import least_noise_fraction, scale_parts_to
 from skdp.queries import DependenceQuery, PublicFacts
 from skdp.records import CountTable, Schema
 from skdp.stats import noise_aware_threshold
@@ -217,8 +217,8 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
         sieve, examine = self.round_epsilons_
         return (
             *super()._public_facts(),
-            f"cap on the rounds: {self.max_deletions_}, each epsilon {sieve:.4g} for the "
-            f"sieve and {examine:.4g} for the examination ({self.composition_} "
+            f"cap on the rounds: {self.max_deletions_}, each epsilon {sieve:.4g} for "
+            f"the sieve and {examine:.4g} for the examination ({self.composition_} "
             "composition)",
         )
 

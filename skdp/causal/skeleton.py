@@ -37,7 +37,7 @@ class Answerer(Protocol):
 class Skeleton:
     """What a skeleton search found.
 
-    Attributes
+    Parameters
     ----------
     graph : networkx.Graph
         The remaining edges; every variable is a node, in the order given.
@@ -85,6 +85,7 @@ def learn_skeleton(
     Returns
     -------
     Skeleton
+        The remaining edges, the separating sets and what the search took.
 
     Raises
     ------

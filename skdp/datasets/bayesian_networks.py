@@ -1,14 +1,14 @@
 """Bayesian networks of the literature: a true graph, and records drawn from it.
 
 The four networks are those of the experiments of Priv-PC (Wang, Pang & Song
-2020, section 5). Their tables are part of the package, so nothing is downloaded.
+2020, section 4). Their tables are part of the package, so nothing is downloaded.
 Records are simulated, not private, and drawn with NumPy's ordinary generators.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -27,16 +27,14 @@ __all__ = ["NETWORK_NAMES", "BayesianNetwork", "load_bayesian_network"]
 
 NETWORK_NAMES = ("earthquake", "cancer", "asia", "survey")
 
-RandomState = (
-    int | Sequence[int] | np.random.Generator | np.random.RandomState | None
-)  # fmt: skip
+RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 @dataclass(frozen=True, eq=False)
 class BayesianNetwork:
     """A directed acyclic graph with a probability table for every node.
 
-    Attributes
+    Parameters
     ----------
     name : str
         What the network is called.
@@ -178,6 +176,7 @@ def load_bayesian_network(name: str) -> BayesianNetwork:
     Returns
     -------
     BayesianNetwork
+        Its graph and tables, from which records can be drawn.
 
     Raises
     ------
@@ -202,10 +201,8 @@ def load_bayesian_network(name: str) -> BayesianNetwork:
     """
     if name not in NETWORK_NAMES:
         raise ValueError(f"name must be one of {list(NETWORK_NAMES)}, got {name!r}.")
-    text = files("skdp.datasets").joinpath("data", "bayesian_networks.json").read_text(
-        encoding="utf-8"
-    )  # fmt: skip
-    network = json.loads(text)[name]
+    path = files("skdp.datasets") / "data" / "bayesian_networks.json"
+    network = json.loads(path.read_text(encoding="utf-8"))[name]
     nodes = network["nodes"]
     return BayesianNetwork(
         name=name,
@@ -231,5 +228,5 @@ def _table(values: list[Any]) -> NDArray[np.float64]:
 
 def _generator(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31, size=4).tolist()
+        return np.random.default_rng(random_state.randint(2**31, size=4))
     return np.random.default_rng(random_state)

@@ -17,7 +17,7 @@ EdgeKind = Literal["found", "missing", "extra"]
 class DrawnEdge:
     """One edge of the picture.
 
-    Attributes
+    Parameters
     ----------
     tail, head : str
         Its ends; the arrow, if it has one, is at the head.

@@ -171,8 +171,8 @@ class BudgetAccountant:
 
     def __reduce__(self) -> str:
         raise TypeError(
-            "A BudgetAccountant cannot be copied or pickled: the copy would be a second "
-            "budget. Enter it with `with` around the fits instead of passing it on."
+            "A BudgetAccountant cannot be copied or pickled: the copy would be a "
+            "second budget. Enter it with `with` around the fits instead."
         )
 
     @property

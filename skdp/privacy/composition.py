@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from skdp.privacy.accounting import (
+from .accounting import (
     dp_from_zcdp,
     largest_argument,
     zcdp_from_dp,
@@ -33,6 +33,7 @@ __all__ = [
     "PureParts",
     "basic_composition_epsilon",
     "best_composition_epsilon",
+    "n_outcomes",
     "optimal_composition_delta",
     "optimal_composition_epsilon",
     "scale_parts",
@@ -227,9 +228,7 @@ def scale_parts(parts: PureParts, factor: float) -> PureParts:
     return tuple((factor * epsilon, count) for epsilon, count in parts)
 
 
-def scale_parts_to(
-    epsilon: float, delta: float, parts: PureParts
-) -> tuple[float, str]:
+def scale_parts_to(epsilon: float, delta: float, parts: PureParts) -> tuple[float, str]:
     """Find how large a plan of given proportions may be within a budget.
 
     Parameters

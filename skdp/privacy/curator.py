@@ -110,7 +110,8 @@ class Curator:
 
     def __reduce__(self) -> str:
         raise TypeError(
-            "A Curator cannot be pickled: it holds private records and the noise stream."
+            "A Curator cannot be pickled or copied: it holds private records and the "
+            "noise stream."
         )
 
     def laplace(self, query: Query, *, epsilon: float) -> NDArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, frexp, inf, isfinite, sqrt
+from math import ceil, floor, frexp, inf, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,10 +99,12 @@ class Grid:
         """
         delta = public_sensitivity(query, public, ord)
         if query.integral:
-            return cls(1.0, float(np.nextafter(delta, inf)) if ord == 2 else delta, True)
+            # A square root is rounded up, so that its square is no smaller.
+            delta = float(np.nextafter(delta, inf)) if ord == 2 else delta
+            return cls(1.0, delta, True)
         n_affected = query.n_affected(public)
         # The norm of a vector that is 1 in every affected coordinate.
-        ones = {1: float(n_affected), 2: sqrt(n_affected)}.get(ord, 1.0)
+        ones = n_affected ** (1 / ord)
         step = 2.0 ** (frexp(delta / ones)[1] - 1) / RESOLUTION
         error = 2 * ones * query.evaluation_error(public)
         # One step a coordinate for rounding, one for the addition in `to_steps`.

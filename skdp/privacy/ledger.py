@@ -93,7 +93,8 @@ class PrivacyLedger:
     Examples
     --------
     >>> ledger = PrivacyLedger(1.0)
-    >>> ledger.spend(LedgerEntry("laplace", "n", 1.0, "L1", 2.0, 0.5, 0.12, ((0.5, 1),)))
+    >>> parts = ((0.5, 1),)
+    >>> ledger.spend(LedgerEntry("laplace", "n", 1.0, "L1", 2.0, 0.5, 0.12, parts))
     >>> ledger.total()
     0.5
     """

@@ -163,10 +163,14 @@ def bernoulli_exp(
     scalar = isinstance(gamma, Real)
     exact = [_fraction(g, "gamma") for g in ([gamma] if scalar else gamma)]
     if any(g < 0 for g in exact):
-        raise ValueError("gamma must be at least 0 for exp(-gamma) to be a probability.")
+        raise ValueError(
+            "gamma must be at least 0 for exp(-gamma) to be a probability."
+        )
     # An exponential variable of 128 bits never reaches 128: cut what would overflow.
     approximate = np.array([float(min(g, 4096)) for g in exact])
-    heads = _exceeds(approximate, approximate * 2.0**-50 + _TINY, exact.__getitem__, rng)
+    heads = _exceeds(
+        approximate, approximate * 2.0**-50 + _TINY, exact.__getitem__, rng
+    )
     return bool(heads[0]) if scalar else heads
 
 

@@ -16,7 +16,7 @@ from numbers import Integral, Rational, Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp.privacy.noise import bernoulli_exp_multiples
+from .noise import bernoulli_exp_multiples
 
 __all__ = ["exponential_mechanism", "permute_and_flip"]
 

@@ -14,14 +14,14 @@ sieve-and-examine puts out (every bit, every stopping time) is
 the R-th firing none is started.
 
 A sieve runs on a sub-sample of m of the n records, drawn anew after every firing, and
-costs :math:`\varepsilon_s = \ln(1 + \frac mn (e^{\varepsilon'} - 1))` on the records for
-:math:`\varepsilon'` on the sub-sample (Balle, Barthe, Gaboardi 2018, theorem 9).
+costs :math:`\varepsilon_s = \ln(1 + \frac mn (e^{\varepsilon'} - 1))` on the records
+for :math:`\varepsilon'` on the sub-sample (Balle, Barthe, Gaboardi 2018, theorem 9).
 :math:`\varepsilon'` is split 1 : 2^(2/3) between the threshold and the questions (Lyu,
 Su, Li 2017). Every question is divided by its own sensitivity, at size m in the sieve
 and at size n in the examination.
 
-Source: Priv-PC (Wang, Pang, Song 2020), algorithms 1 and 2, with their slips mended: the
-threshold and the sub-sample are refreshed after *every* firing, whether or not the
+Source: Priv-PC (Wang, Pang, Song 2020), algorithms 1 and 2, with their slips mended:
+the threshold and the sub-sample are refreshed after *every* firing, whether or not the
 examination confirms it, and the loss is fixed before the run.
 """
 
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import nan
+from math import isfinite, nan
 from typing import TYPE_CHECKING
 
 from skdp.exceptions import BudgetExceededError
@@ -140,9 +140,15 @@ class SparseVector:
         BudgetExceededError
             If no round is left; no record was touched.
         ValueError
-            If no finite sensitivity is known; no record was touched.
+            If the query is no scalar, its sensitivity or the threshold not finite; no
+            record was touched.
         """
         curator = self._curator
+        if query.shape(curator.public) != () or not isfinite(threshold + tweak):
+            raise ValueError(
+                f"{self.name} compares a scalar query with a finite threshold; got "
+                f"{query} and {threshold} (tweak {tweak})."
+            )
         if public_sensitivity(query, curator.public, 1) == 0:
             return bool(curator._public_answer(query) <= threshold)
         if self.rounds_left == 0:
@@ -182,8 +188,8 @@ class SparseVector:
 class SieveAndExamine(SparseVector):
     """A cheap sieve for insignificant questions, a good look at the others.
 
-    Opened by `Curator.sieve_and_examine`. A question that passes the sieve is examined on
-    all records with fresh noise; only then is the answer yes. See the module for
+    Opened by `Curator.sieve_and_examine`. A question that passes the sieve is examined
+    on all records with fresh noise; only then is the answer yes. See the module for
     the theorem.
 
     Parameters

@@ -117,7 +117,9 @@ def _keys_from_seed(seed: int) -> list[int]:
     """Derive one 256-bit key per stream from a seed."""
     children = np.random.SeedSequence(seed).spawn(3)
     return [
-        int.from_bytes(child.generate_state(4, np.uint64).astype("<u8").tobytes(), "little")
+        int.from_bytes(
+            child.generate_state(4, np.uint64).astype("<u8").tobytes(), "little"
+        )
         for child in children
     ]
 

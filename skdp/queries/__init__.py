@@ -1,4 +1,4 @@
-"""Questions about records that know, from public facts alone, how sensitive they are."""
+"""Questions about records, each with a sensitivity proved from public facts alone."""
 
 from .base import Batch, PublicFacts, Query, all_queries
 from .dependence import (

@@ -276,7 +276,8 @@ def all_queries() -> list[tuple[str, type[Query]]]:
     return sorted(found.items())
 
 
-def _subclasses(cls: type[Query]) -> Iterator[type[Query]]:
+def _subclasses(cls: type) -> Iterator[type]:
+    child: type
     for child in cls.__subclasses__():
         if child.__module__.startswith("skdp."):
             yield child

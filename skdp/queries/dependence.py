@@ -122,7 +122,8 @@ class DependenceQuery(Query):
         check_norm(ord)
         if min(self.levels(public)) == 1 or public.n_records < 2:
             return 0.0
-        return self._bound(public.n_records, self.n_strata(public), *self.levels(public))
+        r, c = self.levels(public)
+        return self._bound(public.n_records, self.n_strata(public), r, c)
 
     def evaluation_error(self, public: PublicFacts) -> float:
         """Bound the floating-point error of the score.

@@ -11,14 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp.exceptions import SchemaError
-from skdp.records.columns import checked_codes
+from skdp.records.columns import checked_codes, is_whole
 from skdp.records.distinct import Codes, Reader, distinct_rows, row_keys, row_ranks
 from skdp.records.encoding import as_column
 from skdp.records.frames import CodedColumn, Table, Values, read_table
@@ -170,10 +169,8 @@ class CountTable:
                 f"The marginal of {', '.join(map(repr, names))} has {size} cells, more "
                 f"than {_LARGEST_MARGINAL}. Ask for fewer columns."
             )
-        counts = self._tally(
-            row_keys(self._codes(names), shape, len(self.counts)), size
-        )
-        counts = counts.reshape(shape)
+        keys = row_keys(self._codes(names), shape, len(self.counts))
+        counts = self._tally(keys, size).reshape(shape)
         if size <= _CACHED_CELLS:
             if len(self._cache) >= _CACHED_MARGINALS:
                 self._cache.clear()
@@ -227,8 +224,7 @@ class CountTable:
         CountTable
             Of `size` records, on the same schema.
         """
-        whole = isinstance(size, Integral) and not isinstance(size, bool)
-        if not whole or not 0 <= size <= self.n_records:
+        if not is_whole(size) or not 0 <= size <= self.n_records:
             raise ValueError(
                 f"size must be an integer from 0 to n_records = {self.n_records}, "
                 f"not {size!r}."
@@ -303,7 +299,7 @@ def _halves(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 def _recode(
     column: Column, coded: CodedColumn, lookup: NDArray[np.intp], rows: slice
 ) -> Codes:
-    codes = lookup[coded.codes[rows]]
+    codes = lookup.take(coded.codes[rows])
     if len(codes) and codes.min() < 0:
         return column.encode(coded.values(rows))  # raises, naming the values
     return codes

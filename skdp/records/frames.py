@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -46,7 +47,7 @@ class CodedColumn:
         """Return the values of some rows as objects, None where one is missing."""
         with_none = np.empty(len(self.categories) + 1, dtype=object)
         with_none[:-1] = self.categories
-        return with_none[self.codes[rows]]
+        return with_none.take(self.codes[rows])
 
 
 Values: TypeAlias = NDArray[Any] | CodedColumn
@@ -101,6 +102,7 @@ def read_table(X: Any) -> Table:
     Parameters
     ----------
     X : frame or array-like of shape (n, d)
+        A Table is returned as it is.
 
     Returns
     -------
@@ -114,6 +116,8 @@ def read_table(X: Any) -> Table:
     TypeError
         If it is sparse.
     """
+    if isinstance(X, Table):
+        return X
     if isinstance(X, Table):
         return X
     if sparse.issparse(X):
@@ -210,10 +214,6 @@ def _pandas_levels(index: Any) -> NDArray[Any]:
 
 def _narwhals_frame(X: Any) -> Any:
     """Return the table as an eager narwhals frame; None if it is no frame."""
-    try:
-        import narwhals as nw
-    except ImportError:  # pragma: no cover - an optional dependency
-        return None
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise SchemaError(
@@ -224,8 +224,6 @@ def _narwhals_frame(X: Any) -> Any:
 
 
 def _narwhals_column(series: Any) -> Values:
-    import narwhals as nw
-
     # Only an Enum declares its categories; the dictionary of a Polars Categorical is
     # filled from the data, so that it is read as the text that it holds.
     if series.dtype == nw.Enum:

@@ -103,11 +103,11 @@ def _infer(name: str, values: Values) -> Column:
     if array.dtype.kind == "b":
         return Categorical(name, (False, True))
     if array.dtype.kind in "UO":
-        return Categorical(name, sorted(set(array.tolist())))
+        return Categorical(name, tuple(sorted(set(array.tolist()))))
     if array.dtype.kind in "iu":
         low, high = int(array.min()), int(array.max())
         if high - low < _ORDINAL_SPAN:
-            return Ordinal(name, range(low, high + 1))
+            return Ordinal(name, tuple(range(low, high + 1)))
         return Numeric(name, *_interval(low, high))
     _refuse_not_finite(array, name)
     return Numeric(name, *_interval(float(array.min()), float(array.max())))

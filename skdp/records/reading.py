@@ -6,7 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
 
 from skdp._sklearn import BaseEstimator
 from skdp.exceptions import SchemaError

@@ -62,6 +62,7 @@ def _pvalue(tables: Tables, cell: Callable[[Floats, Floats], Floats]) -> float:
         rows[:, :, None] * columns[:, None, :] / np.maximum(sizes, 1)[:, None, None]
     )
     statistic = cell(counts, expected).sum()
-    free = np.maximum((rows > 0).sum(1) - 1, 0) * np.maximum((columns > 0).sum(1) - 1, 0)
-    degrees = int(free.sum())
+    free_rows, free_columns = ((m > 0).sum(axis=1) - 1 for m in (rows, columns))
+    # An empty stratum has -1 x -1; it is free in nothing.
+    degrees = int((free_rows * free_columns)[sizes > 0].sum())
     return float(chi2.sf(statistic, degrees)) if degrees else 1.0

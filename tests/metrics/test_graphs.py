@@ -28,14 +28,9 @@ def graph(edges, nodes="abcd", kind=nx.DiGraph):
 
 
 def random_cpdag_like(rng, nodes):
-    arrows = [
-        [], [("x", "y")], [("y", "x")], [("x", "y"), ("y", "x")]
-    ]  # fmt: skip
-    edges = [
-        tuple({"x": x, "y": y}[end] for end in arrow)
-        for x, y in combinations(nodes, 2)
-        for arrow in arrows[rng.integers(4)]
-    ]
+    edges = []
+    for x, y in combinations(nodes, 2):
+        edges += [[], [(x, y)], [(y, x)], [(x, y), (y, x)]][rng.integers(4)]
     return graph(edges, nodes)
 
 

@@ -106,7 +106,7 @@ def test_kinds_of_edges_are_told_apart(learned):
     assert legend == ["found (7)", "missing (1)", "extra (1)"]
 
 
-@pytest.mark.parametrize("size", [(3, 3), (8, 5)])
+@pytest.mark.parametrize("size", [(5, 5), (9, 6)])
 def test_lines_end_at_the_borders_of_the_boxes(learned, size):
     figure, ax = plt.subplots(figsize=size)
     display = CausalGraphDisplay(learned, truth=ASIA).plot(ax=ax)
