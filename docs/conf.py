@@ -23,6 +23,7 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "sensitivity_table.rst"]
 default_role = "code"
+smartquotes = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skdp"

@@ -20,6 +20,10 @@ Tables = NDArray[np.int64]
 class TableAnswerer:
     """Decides by a test on exact contingency tables.
 
+    Where a conditioning set leaves no stratum in which both variables vary, as next to
+    a variable that is a function of others, there is no evidence either way: the
+    edge is kept.
+
     Parameters
     ----------
     tables : callable
@@ -57,7 +61,27 @@ class TableAnswerer:
         bool
             True for independent.
         """
-        return self._pvalue(x, y, given, self._tables(x, y, given)) > self._alpha
+        tables = self._tables(x, y, given)
+        if given and not can_show_dependence(tables):
+            return False
+        return self._pvalue(x, y, given, tables) > self._alpha
+
+
+def can_show_dependence(tables: Tables) -> bool:
+    """Return whether both variables vary in at least one stratum.
+
+    Parameters
+    ----------
+    tables : ndarray of int64, shape (n_strata, r, c)
+        Counts per stratum.
+
+    Returns
+    -------
+    bool
+        False if every stratum is empty or has a constant variable.
+    """
+    rows, columns = ((tables.sum(axis=axis) > 0).sum(axis=1) for axis in (2, 1))
+    return bool(np.any((rows > 1) & (columns > 1)))
 
 
 class ThresholdMechanism(Protocol):

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral, Rational, Real
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,7 @@ _BITS = _LIMB * _LIMBS
 _BLOCK = 2**15  # variables drawn at a time, so that the work stays in the cache
 _FINE = 46  # binary places of an exponential variable before the exact comparison
 _COARSE = 8  # of these, the places that are always drawn
+_FAR = Fraction(4096)  # no exponential variable gets there: larger exponents are cut
 _TINY = 2.0**-1000  # covers underflow in a floating-point comparison
 
 
@@ -161,13 +163,13 @@ def bernoulli_exp(
     True
     """
     scalar = isinstance(gamma, Real)
-    exact = [_fraction(g, "gamma") for g in ([gamma] if scalar else gamma)]
+    given = cast("Sequence[Number]", [gamma] if scalar else gamma)
+    exact = [_fraction(g, "gamma") for g in given]
     if any(g < 0 for g in exact):
         raise ValueError(
             "gamma must be at least 0 for exp(-gamma) to be a probability."
         )
-    # An exponential variable of 128 bits never reaches 128: cut what would overflow.
-    approximate = np.array([float(min(g, 4096)) for g in exact])
+    approximate = np.array([float(min(g, _FAR)) for g in exact])
     heads = _exceeds(
         approximate, approximate * 2.0**-50 + _TINY, exact.__getitem__, rng
     )
@@ -207,8 +209,8 @@ def bernoulli_exp_multiples(
     exact_rate = _fraction(rate, "rate")
     if exact_rate < 0 or (multiples.size and multiples.min() < 0):
         raise ValueError("rate and multiples must be at least 0.")
-    slope = float(min(exact_rate, 4096))  # beyond it every k > 0 has no chance
-    approximate = np.minimum(multiples * slope, 4096.0)
+    slope = float(min(exact_rate, _FAR))
+    approximate = np.minimum(multiples * slope, float(_FAR))
     error = approximate * 2.0**-50 + _TINY
     return _exceeds(approximate, error, lambda i: exact_rate * int(multiples[i]), rng)
 
@@ -223,7 +225,7 @@ def _digit_table(scale: Fraction) -> NDArray[np.uint16]:
     Row j holds round(2^128 a^(2^j) / (1 + a^(2^j))), a = exp(-1 / scale), as limbs
     from the most significant on; the rows end where that is 0.
     """
-    rows = []
+    rows: list[list[int]] = []
     while threshold := _threshold(Fraction(2 ** len(rows)) / scale):
         limbs = [threshold >> _LIMB * k & 2**_LIMB - 1 for k in range(_LIMBS)]
         rows.append(limbs[::-1])
@@ -458,4 +460,4 @@ def _positive_fraction(value: Number, name: str, limit: int) -> Fraction:
 
 def _shape(size: Shape) -> tuple[int, ...]:
     """Read a size as a shape."""
-    return (int(size),) if isinstance(size, Integral) else tuple(size)
+    return size if isinstance(size, tuple) else (int(size),)

@@ -10,18 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp.exceptions import SchemaError
-from skdp.records.columns import checked_codes, is_whole
-from skdp.records.distinct import Codes, Reader, distinct_rows, row_keys, row_ranks
-from skdp.records.encoding import as_column
-from skdp.records.frames import CodedColumn, Table, Values, read_table
-from skdp.records.schema import Column, Schema
+from skdp.records.checks import is_whole
+from skdp.records.distinct import Codes, distinct_rows, row_keys, row_ranks
+from skdp.records.frames import Table, read_table
+from skdp.records.readers import code_reader, value_reader
+from skdp.records.schema import Schema
 
 __all__ = ["CountTable"]
 
@@ -110,7 +109,7 @@ class CountTable:
         """
         table = read_table(X)
         schema = _matched(table, schema)
-        readers = list(map(_reader, schema, table.columns))
+        readers = list(map(value_reader, schema, table.columns))
         return cls(schema, *distinct_rows(readers, schema.shape, table.n_records))
 
     @classmethod
@@ -133,10 +132,7 @@ class CountTable:
             raise SchemaError(
                 f"Codes must have the shape (n, {len(schema)}), not {array.shape}."
             )
-        readers = [
-            partial(_checked, array[:, j], column.n_levels, column.name)
-            for j, column in enumerate(schema)
-        ]
+        readers = list(map(code_reader, schema, array.T))
         return cls(schema, *distinct_rows(readers, schema.shape, len(array)))
 
     def marginal(self, names: Sequence[str]) -> NDArray[np.int64]:
@@ -264,46 +260,3 @@ def _matched(table: Table, schema: Schema) -> Schema:
             f"{len(schema)}; an array is matched by position."
         )
     return schema
-
-
-def _reader(column: Column, values: Values) -> Reader:
-    if isinstance(values, CodedColumn):
-        lookup = _lookup(column, values.categories)
-        return partial(_recode, column, values, lookup)
-    array = as_column(values, column.name)
-    return lambda rows: column.encode(array[rows])
-
-
-def _lookup(column: Column, categories: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the code of each category, then of a missing value; -1 if refused."""
-
-    def encode_or_refuse(values: NDArray[Any]) -> NDArray[np.intp]:
-        try:
-            return column.encode(values)
-        except SchemaError:
-            if len(values) == 1:
-                return np.array([-1])
-            return np.concatenate([encode_or_refuse(v) for v in _halves(values)])
-
-    missing = encode_or_refuse(np.array([None]))
-    if not len(categories):
-        return missing
-    return np.append(encode_or_refuse(categories), missing)
-
-
-def _halves(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    middle = len(values) // 2
-    return values[:middle], values[middle:]
-
-
-def _recode(
-    column: Column, coded: CodedColumn, lookup: NDArray[np.intp], rows: slice
-) -> Codes:
-    codes = lookup.take(coded.codes[rows])
-    if len(codes) and codes.min() < 0:
-        return column.encode(coded.values(rows))  # raises, naming the values
-    return codes
-
-
-def _checked(codes: NDArray[Any], n_levels: int, name: str, rows: slice) -> Codes:
-    return checked_codes(codes[rows], n_levels, name)

@@ -227,7 +227,7 @@ def _narwhals_column(series: Any) -> Values:
     # Only an Enum declares its categories; the dictionary of a Polars Categorical is
     # filled from the data, so that it is read as the text that it holds.
     if series.dtype == nw.Enum:
-        levels = series.cat.get_categories().to_list()
+        levels = list(series.dtype.categories)
         position = {level: code for code, level in enumerate(levels)}
         text = series.cast(nw.String).to_list()
         codes = np.array([position.get(value, -1) for value in text], dtype=np.intp)

@@ -23,6 +23,7 @@ __all__ = ["infer_schema"]
 
 _ORDINAL_SPAN = 64
 _NARROWEST = 1e-12
+_SMALLEST = 1e-300
 
 
 def infer_schema(
@@ -165,7 +166,7 @@ def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
 def _interval(low: float, high: float) -> tuple[float, float]:
     """Widen an interval that is too narrow to hold bins."""
     size = max(abs(low), abs(high))
-    if high - low > _NARROWEST * size:
+    if high - low > max(_NARROWEST * size, _SMALLEST):
         return low, high
     margin = max(0.5, _NARROWEST * size)
     return low - margin, high + margin

@@ -10,12 +10,15 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 from skdp.exceptions import SchemaError
-from skdp.records.columns import Categorical, Column, Numeric, Ordinal
+from skdp.records.listed import Categorical, Ordinal
+from skdp.records.numeric import Numeric
 
 __all__ = ["Categorical", "Column", "Numeric", "Ordinal", "Schema"]
+
+Column: TypeAlias = Categorical | Ordinal | Numeric
 
 _KINDS: dict[str, type[Column]] = {
     "categorical": Categorical,

@@ -1,0 +1,257 @@
+"""One property for every query: no replaced record moves the answer past the bound.
+
+The classes come from :func:`skdp.queries.all_queries`, so that a new one is tested the
+day it is written: without a strategy in `STRATEGIES` its test fails. The records are
+raw values, some of them outside the schema where the schema says where they go.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from skdp.queries import (
+    Batch,
+    KendallDependence,
+    Marginal,
+    NormalizedKendallDependence,
+    PublicFacts,
+    SpearmanDependence,
+    all_queries,
+)
+from skdp.records import Categorical, CountTable, Numeric, Ordinal, Schema
+
+NORMS = (1, 2, inf)
+
+# Schemas and records ----------------------------------------------------------
+
+
+@st.composite
+def columns(draw, name):
+    """Draw a column together with the values that records may have in it."""
+    size = draw(st.sampled_from((1, 2, 2, 3, 3, 4, 12)))
+    missing = draw(st.booleans())
+    kind = draw(st.sampled_from((Categorical, Ordinal, Numeric)))
+    if kind is Numeric:
+        values = [-7.5, *(np.arange(size) + 0.25).tolist(), size + 100.0]
+        column = Numeric(name, 0, size, size, outside="clip", missing=missing)
+    else:
+        ways_out = ("refuse", "other") + (("clip",) if kind is Ordinal else ())
+        outside = draw(st.sampled_from(ways_out))
+        values = list(range(size)) + ([-3, size + 3] if outside != "refuse" else [])
+        column = kind(name, range(size), outside=outside, missing=missing)
+    return column, values + [None] * missing
+
+
+@st.composite
+def tables(draw):
+    """Draw a schema and n - 1 records, sorted or not, with two ways to add one."""
+    names = "abcde"[: draw(st.integers(2, 5))]
+    drawn = [draw(columns(name)) for name in names]
+    n = draw(st.integers(2, 12))
+    filled = [draw(fill(values, n - 1)) for _, values in drawn]
+    common = list(zip(*filled, strict=True))
+    one = st.tuples(*(st.sampled_from(values) for _, values in drawn))
+    schema = Schema([column for column, _ in drawn])
+    return schema, common, draw(one), draw(one)
+
+
+def fill(values, size):
+    """Fill a column: anyhow, with one value, or upwards or downwards."""
+    anyhow = st.binary(min_size=size, max_size=size).map(
+        lambda places: [values[place % len(values)] for place in places]
+    )
+    rising = [values[i * len(values) // size] for i in range(size)]
+    constant = st.sampled_from(values).map(lambda value: [value] * size)
+    return st.one_of(anyhow, constant, st.just(rising), st.just(rising[::-1]))
+
+
+def count(records, schema):
+    """Count raw records by the schema."""
+    cells = np.empty((len(records), len(schema)), dtype=object)
+    cells[:] = records
+    return CountTable.from_frame(cells, schema)
+
+
+# Queries ----------------------------------------------------------------------
+
+
+def marginals(names):
+    """Draw a marginal, the empty one included."""
+    return st.lists(st.sampled_from(names), unique=True).map(
+        lambda chosen: Marginal(tuple(chosen))
+    )
+
+
+def dependence(kind):
+    """Make a strategy of a score of two columns, given any of the others."""
+
+    def strategy(names):
+        return st.permutations(names).flatmap(
+            lambda order: st.integers(2, len(names)).map(
+                lambda stop: kind(order[0], order[1], tuple(order[2:stop]))
+            )
+        )
+
+    return strategy
+
+
+def batches(names):
+    """Draw a batch of the other queries, possibly of one twice."""
+    parts = st.one_of(*(s(names) for kind, s in STRATEGIES.items() if kind != Batch))
+    return st.lists(parts, min_size=1, max_size=4).map(Batch)
+
+
+STRATEGIES = {
+    Batch: batches,
+    KendallDependence: dependence(KendallDependence),
+    Marginal: marginals,
+    NormalizedKendallDependence: dependence(NormalizedKendallDependence),
+    SpearmanDependence: dependence(SpearmanDependence),
+}
+
+
+def instances(kind, schema):
+    """Return the strategy of a class, or fail: it has to be tested."""
+    if kind not in STRATEGIES:
+        pytest.fail(f"{kind.__name__} has no strategy in STRATEGIES: add one.")
+    return STRATEGIES[kind](list(schema.names))
+
+
+# Exact answers ----------------------------------------------------------------
+
+
+def sign(a, b):
+    return (a > b) - (a < b)
+
+
+def exact_terms(kind, pairs):
+    """Return the stratum's part of the score, and its weight, by a double loop."""
+    m = len(pairs)
+    if kind is SpearmanDependence:
+        ranks = [
+            [sum(sign(one[axis], other[axis]) for other in pairs) for one in pairs]
+            for axis in (0, 1)
+        ]
+        moment = sum(a * b for a, b in zip(*ranks, strict=True))
+        return Fraction(3 * moment, m * (m + 1)), Fraction(0)
+    s = sum(
+        sign(pairs[i][0], pairs[j][0]) * sign(pairs[i][1], pairs[j][1])
+        for i in range(m)
+        for j in range(i)
+    )
+    if kind is KendallDependence:
+        return Fraction(3 * s, m), Fraction(0)
+    return Fraction(9 * s, 2 * m + 5), Fraction(9 * m * (m - 1), 2 * (2 * m + 5))
+
+
+def exact_score(query, codes, schema):
+    """Evaluate a dependence score from records, to 50 digits."""
+    places = [schema.names.index(name) for name in query.columns]
+    strata = {}
+    for x, y, *stratum in codes[:, places].tolist():
+        strata.setdefault(tuple(stratum), []).append((x, y))
+    terms = [exact_terms(type(query), pairs) for pairs in strata.values()]
+    total, weight = (sum(column, Fraction(0)) for column in zip(*terms, strict=True))
+    if not isinstance(query, NormalizedKendallDependence):
+        weight = Fraction(len(codes))
+    with localcontext() as context:
+        context.prec = 50
+        root = as_decimal(weight).sqrt()
+        return as_decimal(abs(total)) / root if root else Decimal(0)
+
+
+def as_decimal(fraction):
+    return Decimal(fraction.numerator) / Decimal(fraction.denominator)
+
+
+def expand(records):
+    """Return the codes of all records of a count table."""
+    return np.repeat(records.rows, records.counts, axis=0)
+
+
+# The property -----------------------------------------------------------------
+
+QUERIES = [pytest.param(kind, id=name) for name, kind in all_queries()]
+
+
+@pytest.mark.parametrize("kind", QUERIES)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(table=tables(), data=st.data())
+def test_no_replaced_record_exceeds_the_bound(kind, table, data):
+    schema, common, left, right = table
+    query = data.draw(instances(kind, schema))
+    before, after = (count([*common, one], schema) for one in (left, right))
+    public = PublicFacts(before.n_records, schema)
+    query.check(public)
+
+    answer = query.evaluate(before)
+    difference = np.ravel(query.evaluate(after) - answer)
+
+    assert answer.shape == query.shape(public)
+    np.testing.assert_array_equal(answer, query.evaluate(before))  # deterministic
+    n_affected = query.n_affected(public)
+    assert np.count_nonzero(difference) <= n_affected
+    bounds = {ord: query.sensitivity(public, ord) for ord in NORMS}
+    error = 2 * query.evaluation_error(public)
+    for ord, bound in bounds.items():
+        slack = error * n_affected ** (1 / ord) + 1e-15 * bound
+        assert np.linalg.norm(difference, ord) <= bound + slack
+    assert bounds[inf] <= bounds[2] * (1 + 1e-15) <= bounds[1] * (1 + 2e-15)
+    if query.integral:
+        assert answer.dtype == np.int64
+        assert error == 0
+
+
+@pytest.mark.parametrize(
+    "kind", [KendallDependence, NormalizedKendallDependence, SpearmanDependence]
+)
+@settings(max_examples=100)
+@given(table=tables(), data=st.data())
+def test_scores_lie_within_their_evaluation_error(kind, table, data):
+    schema, common, left, _ = table
+    query = data.draw(STRATEGIES[kind](list(schema.names)))
+    records = count([*common, left], schema)
+    error = query.evaluation_error(PublicFacts(records.n_records, schema))
+
+    score = Decimal(float(query.evaluate(records)))
+
+    assert abs(score - exact_score(query, expand(records), schema)) <= error
+    assert error < 1e-12
+
+
+# The checker itself -----------------------------------------------------------
+
+
+def test_every_query_class_has_a_strategy():
+    assert {kind for _, kind in all_queries()} <= set(STRATEGIES)
+
+
+def test_a_class_without_a_strategy_fails():
+    class Untested(Marginal):
+        """A new query whose author forgot to say how it is tested."""
+
+    with pytest.raises(pytest.fail.Exception, match="Untested has no strategy"):
+        instances(Untested, Schema([Numeric("a", 0, 1)]))
+
+
+def test_too_small_a_claim_is_found():
+    class Careless(Marginal):
+        """A marginal that claims the sensitivity of adding a record."""
+
+        def sensitivity(self, public, ord=1):
+            return 1.0
+
+    STRATEGIES[Careless] = lambda names: st.just(Careless(tuple(names[:1])))
+    try:
+        with pytest.raises(AssertionError):
+            check = test_no_replaced_record_exceeds_the_bound
+            check(Careless)
+    finally:
+        del STRATEGIES[Careless]
