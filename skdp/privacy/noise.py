@@ -10,7 +10,7 @@ many binary digits as the comparison needs.
 
 What "exact" means here: every digit compares 128 random bits with its probability
 rounded to 128 bits, and digits of probability below 2^-129 are left out. A draw is
-therefore within a total variation of 2^-121 of its law.
+therefore within a total variation of 2^-119 of its law.
 """
 
 from __future__ import annotations

@@ -1,0 +1,283 @@
+"""Statistical audits: no mechanism loses more privacy than its ledger says.
+
+Each case runs a mechanism thousands of times on two neighbouring records, chosen
+where its sensitivity is attained. Half of the runs choose an event; the other half
+bound its two probabilities (Clopper, Pearson 1934), and with them the privacy loss,
+from below with confidence 99.9 %. The bound must not exceed what the ledger was
+charged. That such an audit can fail is shown by breaking the mechanisms in the ways
+in which such mechanisms have been broken: half the noise, the published sensitivity
+of Kendall's tau, and a sparse vector whose noise, cap or bill is missing (Lyu, Su, Li
+2017, describe the published ones).
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, log, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+import skdp.privacy.curator
+import skdp.privacy.sieve_and_examine
+from skdp import PrivPC
+from skdp.base import PrivateEstimator
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import (
+    Curator,
+    LedgerEntry,
+    PrivacyLedger,
+    SieveAndExamine,
+    SparseVector,
+    dp_from_zcdp,
+)
+from skdp.queries import KendallDependence, Marginal, PublicFacts
+from skdp.records import Categorical, CountTable, Ordinal, Schema
+
+ERROR = 1e-3  # one minus the confidence of a bound
+MOST_THRESHOLDS = 400
+
+
+# --- the audit ----------------------------------------------------------------------
+
+
+def interval(hits, others, n):
+    """Bound two probabilities: the first from below, the second from above."""
+    low = np.nan_to_num(beta.ppf(ERROR / 2, hits, n - hits + 1))
+    high = np.nan_to_num(beta.ppf(1 - ERROR / 2, others + 1, n - others), nan=1.0)
+    return low, high
+
+
+def pure_loss(low, high, delta=0.0):
+    """Return the epsilon that two probabilities of an event prove."""
+    return np.log(np.maximum(low - delta, 1e-300) / high)
+
+
+def concentrated_loss(low, high):
+    """Return the rho that two probabilities of an event prove, by Renyi divergences."""
+    low = np.maximum(low, high)  # no loss is proved where the bounds cross
+    order = np.geomspace(1.01, 50, 40)[:, None]
+    log_both = order * np.log(low) + (1 - order) * np.log(high)
+    log_neither = order * np.log1p(-low) + (1 - order) * np.log1p(-high)
+    divergence = np.logaddexp(log_both, log_neither) / (order - 1)
+    return (divergence / order).max(axis=0)
+
+
+def log_ratios(first, second):
+    """Learn which outputs speak for the first records, from runs on both."""
+    counts = Counter(first), Counter(second)
+    return {x: log((counts[0][x] + 1) / (counts[1][x] + 1)) for x in first + second}
+
+
+def loss_bound(first, second, loss=pure_loss, **options):
+    """Bound the privacy loss of a mechanism from below, given its outputs.
+
+    Outputs are numbers, or any public outcome, which is then scored by the logarithm
+    of its frequencies' ratio in the first half. The event is a tail of the score.
+    """
+    n = len(first) // 2
+    if isinstance(first[0], tuple):
+        learned = log_ratios(first[:n], second[:n])
+        first, second = ([learned.get(x, 0.0) for x in run] for run in (first, second))
+    runs = np.array([first, second], dtype=float)
+    choices = []
+    for sign in (1, -1):
+        for role in (1, -1):
+            chosen, proving = np.split(sign * runs[::role], [n], axis=1)
+            thresholds = np.unique(chosen)
+            if len(thresholds) > MOST_THRESHOLDS:
+                thresholds = np.quantile(chosen, np.linspace(0, 1, MOST_THRESHOLDS))
+            hits = (chosen[:, None, :] >= thresholds[:, None]).sum(axis=2)
+            promise = loss(*interval(*hits, n), **options)
+            best = promise.argmax()
+            hits = (proving >= thresholds[best]).sum(axis=1)[:, None]
+            proved = loss(*interval(*hits, proving.shape[1]), **options)[0]
+            choices.append((promise[best], proved))
+    return float(max(choices)[1])
+
+
+# --- mechanisms on neighbouring records -----------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism with a budget of its own, and neighbours that are hard for it."""
+
+    worlds: tuple[CountTable, CountTable]
+    run: Callable[[Curator], Any]
+    power: float  # share of the declared loss that the audit has to find
+    n_runs: int = 6000
+    loss: Callable = pure_loss
+    n_broken_runs: int = 3000
+
+    def outputs(self, n_runs):
+        """Run on both worlds; return the outputs and what the ledger charged."""
+        both = []
+        for seed, world in enumerate(self.worlds):
+            # Each run has a ledger of its own; the noise goes on where it was.
+            curator, outputs = Curator(world, PrivacyLedger(9.0, 1e-3), seed), []
+            for _ in range(n_runs):
+                curator.ledger = PrivacyLedger(9.0, 1e-3)
+                outputs.append(self.run(curator))
+            both.append(outputs)
+        (entry,) = curator.ledger
+        charged = entry.epsilon if self.loss is pure_loss else entry.rho
+        return *both, charged
+
+    def audit(self, n_runs=None):
+        """Return a lower bound on the loss, and the loss that was charged."""
+        first, second, charged = self.outputs(n_runs or self.n_runs)
+        return loss_bound(first, second, self.loss), charged
+
+
+def table(rows, *columns):
+    return CountTable.from_codes(np.array(rows), Schema(columns))
+
+
+def counts(*worlds):
+    """Make records of one binary column from the counts of its two levels."""
+    column = Categorical("a", ("no", "yes"))
+    return tuple(table([[0]] * no + [[1]] * yes, column) for no, yes in worlds)
+
+
+def one_stratum(n=8):
+    """Attain 6 (n - 1)/n^1.5: a record on top in x and at the bottom in y moves up."""
+    columns = [Ordinal(name, range(n + 1)) for name in "xy"]
+    others = [[i, i] for i in range(1, n)]
+    return tuple(table([*others, [n, y]], *columns) for y in (0, n))
+
+
+def two_strata(a=22, b=18):
+    """Attain 1.5 (6 - 16/(n + 1))/sqrt n: a record leaves one stratum for the other."""
+    levels = range(a + 1)
+    columns = [Ordinal("x", levels), Ordinal("y", levels), Categorical("z", (0, 1))]
+    concordant = [[i, i, 0] for i in range(1, a)]
+    discordant = [[i, b - i, 1] for i in range(b)]
+    odd = ([a, 0, 0], [a, a, 1])
+    return tuple(table([*concordant, *discordant, last], *columns) for last in odd)
+
+
+def two_pairs(n=4):
+    """Raise the score of a, b by its sensitivity and lower that of c, d, or reverse."""
+    columns = [Categorical(name, ("no", "yes")) for name in "abcd"]
+    odd = ([1, 1, 0, 0], [0, 0, 1, 1])
+    return tuple(table([[0] * 4] * (n - 1) + [last], *columns) for last in odd)
+
+
+def laplace_counts(curator):
+    no, yes = curator.laplace(Marginal("a"), epsilon=1.5)
+    return np.clip(no, 1, 2) - np.clip(yes, 0, 1)  # a function of the likelihood
+
+
+def gaussian_counts(curator):
+    no, yes = curator.gaussian(Marginal("a"), rho=2.0)
+    return no - yes
+
+
+AB, CD = KendallDependence("a", "b"), KendallDependence("c", "d")
+UNIT = AB.sensitivity(two_pairs_public := PublicFacts(4, two_pairs()[0].schema))
+#: Six questions that are to be answered no and one that is to be answered yes; on the
+#: first records that is more likely, at every question.
+ADVERSARIAL = [(AB, 0.0)] * 6 + [(CD, UNIT)]
+
+
+def transcript(mechanism, questions, tweak=0.0):
+    """Ask until data access ends; return all that an observer sees."""
+    seen = []
+    for query, threshold in questions:
+        if mechanism.rounds_left == 0:
+            break
+        answer = mechanism.ask(query, threshold, tweak=tweak)
+        seen.append((answer, mechanism.rounds_left))
+    return tuple(seen)
+
+
+def sparse_vector(curator):
+    return transcript(curator.sparse_vector(rounds=1, epsilon=2.0), ADVERSARIAL)
+
+
+def sieve_and_examine(curator, sample_size=None):
+    mechanism = curator.sieve_and_examine(
+        rounds=1, sieve_epsilon=1.5, examine_epsilon=1.0, sample_size=sample_size
+    )
+    return transcript(mechanism, ADVERSARIAL)
+
+
+CASES = {
+    "laplace, counts": Case(counts((2, 0), (1, 1)), laplace_counts, 0.8),
+    "laplace, one stratum": Case(
+        one_stratum(),
+        lambda c: c.laplace(KendallDependence("x", "y"), epsilon=1.5),
+        0.8,
+    ),
+    "laplace, two strata": Case(
+        two_strata(),
+        lambda c: c.laplace(KendallDependence("x", "y", "z"), epsilon=1.5),
+        0.8,
+    ),
+    "gaussian, counts": Case(
+        counts((2, 0), (1, 1)), gaussian_counts, 0.5, loss=concentrated_loss
+    ),
+    "gaussian, one stratum": Case(
+        one_stratum(),
+        lambda c: c.gaussian(KendallDependence("x", "y"), rho=2.0),
+        0.5,
+        loss=concentrated_loss,
+    ),
+    "exponential": Case(
+        counts((1, 3), (0, 4)),
+        lambda c: c.exponential(Marginal("a"), epsilon=1.5),
+        0.65,
+    ),
+    "noisy max": Case(
+        counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=1.5), 0.8
+    ),
+    "sparse vector": Case(two_pairs(), sparse_vector, 0.4),
+    "sieve and examine": Case(two_pairs(), sieve_and_examine, 0.4),
+    "sieve and examine, sub-sampled": Case(
+        two_pairs(), lambda c: sieve_and_examine(c, sample_size=2), 0.3
+    ),
+}
+each_case = pytest.mark.parametrize("name", CASES)
+
+
+def halve_the_noise(monkeypatch):
+    """Draw all noise from half its scale, and select at twice the epsilon."""
+
+    def rescale(module, name, position, factor):
+        draw = getattr(module, name)
+
+        def broken(*args):
+            args = list(args)
+            args[position] = Fraction(args[position]) * factor
+            return draw(*args)
+
+        monkeypatch.setattr(module, name, broken)
+
+    rescale(skdp.privacy.curator, "discrete_laplace", 0, Fraction(1, 2))
+    rescale(skdp.privacy.curator, "discrete_gaussian", 0, Fraction(1, 4))
+    rescale(skdp.privacy.curator, "exponential_mechanism", 1, 2)
+    rescale(skdp.privacy.curator, "permute_and_flip", 1, 2)
+    rescale(skdp.privacy.sieve_and_examine, "discrete_laplace", 0, Fraction(1, 2))
+
+
+@each_case
+def test_no_more_is_lost_than_the_ledger_says(name):
+    found, charged = CASES[name].audit()
+    print(f"{name}: {found:.3f} of {charged:.3f} ({found / charged:.0%})")
+    assert CASES[name].power * charged <= found <= charged
+
+
+@each_case
+def test_half_the_noise_is_found_out(name, monkeypatch):
+    halve_the_noise(monkeypatch)
+    found, charged = CASES[name].audit(CASES[name].n_broken_runs)
+    print(f"{name}: {found:.3f} of {charged:.3f} ({found / charged:.0%})")
+    assert found > charged

@@ -1,0 +1,188 @@
+"""Every pair of neighbouring record sets of a few records over small tables.
+
+Two sets that differ in one record share a table of n - 1 records. So all such tables
+are made, a record is added in every cell, and the answers are compared.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb, inf
+
+import numpy as np
+import pytest
+
+from skdp.queries import (
+    Batch,
+    KendallDependence,
+    Marginal,
+    NormalizedKendallDependence,
+    PublicFacts,
+    SpearmanDependence,
+    all_queries,
+)
+from skdp.queries.dependence import kendall_weights
+from skdp.records import CountTable, Ordinal, Schema
+from skdp.stats import concordance
+
+CHUNK = 1 << 20  # cells of the tables that are evaluated at once
+
+# Number of strata, levels, and the largest number of records.
+SHAPES = [
+    (1, 2, 2, 12),
+    (1, 2, 3, 8),
+    (1, 3, 3, 7),
+    (1, 4, 4, 5),
+    (2, 2, 2, 8),
+    (2, 2, 3, 6),
+    (2, 3, 3, 5),
+    (3, 2, 2, 6),
+    (3, 2, 3, 5),
+    (3, 3, 3, 4),
+]
+
+
+def count_tables(n, n_cells):
+    """Return every way to put n records into the cells, shape (n_tables, n_cells)."""
+    n_tables = comb(n + n_cells - 1, n)
+    bars = np.array(list(combinations(range(n + n_cells - 1), n_cells - 1)), dtype=int)
+    bars = bars.reshape(n_tables, n_cells - 1)
+    edges = np.pad(bars, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, 0)))
+    edges[:, -1] = n + n_cells - 1
+    return np.diff(edges, axis=1) - 1
+
+
+# Scores of many data sets at once, shape (n_sets, n_strata, r, c) -> (n_sets,) --------
+
+
+def pairs_and_sizes(tables):
+    """Return S and n of each stratum of each set, shape (n_sets, n_strata) each."""
+    flat = tables.reshape(-1, *tables.shape[2:])
+    return concordance(flat).reshape(tables.shape[:2]), tables.sum(axis=(2, 3))
+
+
+def kendall(tables, n):
+    s, sizes = pairs_and_sizes(tables)
+    return 3 * abs((s / np.maximum(sizes, 1)).sum(axis=1)) / np.sqrt(n)
+
+
+def kendall_normalized(tables, n):
+    s, sizes = pairs_and_sizes(tables)
+    weight = kendall_weights(sizes).sum(axis=1)
+    total = abs((9 * s / (2 * sizes + 5)).sum(axis=1))
+    return total / np.sqrt(np.where(weight > 0, weight, 1))
+
+
+def spearman(tables, n):
+    sizes = tables.sum(axis=(2, 3))
+    x, y = (signed_ranks(tables.sum(axis=axis)) for axis in (3, 2))
+    moments = (tables * x[..., :, None] * y[..., None, :]).sum(axis=(2, 3))
+    terms = 3 * moments / np.maximum(sizes * (sizes + 1), 1)
+    return abs(terms.sum(axis=1)) / np.sqrt(n)
+
+
+def signed_ranks(counts):
+    """Return records below minus records above, for each level."""
+    levels = np.arange(counts.shape[-1])
+    return counts @ np.sign(levels[None, :] - levels[:, None])
+
+
+SCORES = {
+    KendallDependence: kendall,
+    NormalizedKendallDependence: kendall_normalized,
+    SpearmanDependence: spearman,
+}
+
+
+# The comparison ---------------------------------------------------------------
+
+
+def facts(n, n_strata, r, c):
+    """Return public facts for columns x, y and the conditioning column z."""
+    sizes = {"z": n_strata, "x": r, "y": c}
+    return PublicFacts(n, Schema([Ordinal(s, range(k)) for s, k in sizes.items()]))
+
+
+def largest_change(score, n, shape):
+    """Return the largest change of a score, over all pairs of neighbours."""
+    n_cells = int(np.prod(shape))
+    cells = np.eye(n_cells, dtype=np.int64)
+    common = count_tables(n - 1, n_cells)
+    largest = 0.0
+    for part in np.array_split(common, -(-common.size * n_cells // CHUNK)):
+        tables = (part[:, None, :] + cells).reshape(-1, *shape)
+        scores = score(tables, n).reshape(-1, n_cells)
+        largest = max(largest, np.ptp(scores, axis=1).max())
+    return largest
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("kind", SCORES)
+def test_no_neighbours_exceed_the_bound_of_a_score(kind, shape):
+    *shape, most = shape
+    query = kind("x", "y", ("z",))
+    for n in range(1, most + 1):
+        public = facts(n, *shape)
+        slack = 2 * query.evaluation_error(public)
+        observed = largest_change(SCORES[kind], n, shape)
+        assert observed <= query.sensitivity(public) + slack, f"n = {n}"
+
+
+@pytest.mark.parametrize("kind", SCORES)
+def test_the_scores_above_are_those_of_the_queries(kind):
+    rng = np.random.default_rng(0)
+    for shape in [(1, 2, 2), (2, 3, 2), (3, 3, 3)]:
+        tables = rng.poisson(rng.choice([0.2, 1, 3], 50)[:, None, None, None], (50, *shape))
+        for table in tables[tables.any(axis=(1, 2, 3))]:
+            n = int(table.sum())
+            expected = SCORES[kind](table[None], n)[0]
+            assert kind.score(table, n) == pytest.approx(expected, abs=1e-12)
+
+
+# The answers of the queries themselves ----------------------------------------
+
+
+def examples(kind):
+    """Return queries of a class over columns x, y, z."""
+    made = {
+        Batch: [
+            Batch((Marginal(("x", "y")), Marginal("z"), KendallDependence("x", "y"))),
+            Batch((Marginal("x"), Marginal("x"), Marginal(()))),
+            Batch((KendallDependence("x", "y"), SpearmanDependence("x", "z"))),
+        ],
+        Marginal: [Marginal(names) for names in ((), "x", ("z", "x"), ("x", "y", "z"))],
+    }
+    scores = [kind("x", "y", given) for given in ((), ("z",))] if kind in SCORES else []
+    return made.get(kind, []) + scores
+
+
+@pytest.mark.parametrize("name, kind", all_queries())
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 4), (1, 2, 3, 4), (3, 2, 2, 3)], ids=str)
+def test_no_neighbours_exceed_the_bound_of_an_answer(name, kind, sizes):
+    *shape, most = sizes
+    queries = examples(kind)
+    assert queries, f"Add an example of {name}."
+    for n in range(1, most + 1):
+        public = facts(n, *shape)
+        rows = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1)
+        for common in count_tables(n - 1, len(rows)):
+            base = np.repeat(rows, common, axis=0)
+            records = [
+                CountTable.from_codes(np.vstack([base, row]), public.schema)
+                for row in rows
+            ]
+            for query in queries:
+                answers = [np.ravel(query.evaluate(table)) for table in records]
+                assert_bounded(query, public, np.array(answers))
+
+
+def assert_bounded(query, public, answers):
+    """Compare all answers, shape (n_tables, n_answers), with each other."""
+    changes = answers[:, None] - answers
+    n_affected = query.n_affected(public)
+    assert np.count_nonzero(changes, axis=2).max() <= n_affected
+    error = 2 * query.evaluation_error(public)
+    for ord in (1, 2, inf):
+        slack = 1e-14 + error * n_affected ** (1 / ord)
+        largest = np.linalg.norm(changes, ord, axis=2).max()
+        assert largest <= query.sensitivity(public, ord) + slack
