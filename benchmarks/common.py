@@ -18,7 +18,15 @@ RESULTS = Path(__file__).parent / "results"
 def keep(name: str, results: Any, packages: Sequence[str] = ()) -> Path:
     """Write results to benchmarks/results/NAME.json, with how they came about."""
     RESULTS.mkdir(exist_ok=True)
-    names = ["skdp", "numpy", "scipy", "scikit-learn", "networkx", "randomgen", *packages]
+    names = [
+        "skdp",
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "networkx",
+        "randomgen",
+        *packages,
+    ]
     content = {
         "command": " ".join(["python", Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
         "date": datetime.now(UTC).date().isoformat(),

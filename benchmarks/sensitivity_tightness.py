@@ -292,7 +292,9 @@ def describe(case: Case) -> dict[str, str | int]:
         norm = {1: "L1", 2: "L2", inf: "maximum"}[case.ord]
         name += f", {norm} norm"
         if isinstance(case.query, Batch):
-            name = name.replace("Batch", f"Batch of {len(case.query.queries)} marginals")
+            name = name.replace(
+                "Batch", f"Batch of {len(case.query.queries)} marginals"
+            )
     levels = case.shape[0]
     shown = "continuous" if levels > case.n_records else str(levels)
     return {"query": name, "K": case.shape[2], "levels": shown, "n": case.n_records}

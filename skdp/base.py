@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from skdp._sklearn import BaseEstimator, Interval, clone_parametrized
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy import Curator, PrivacyLedger, accountant_is_active
+from skdp.privacy import Curator, PrivacyLedger, accountant_is_active, note_seed
 from skdp.report import PrivacyReport
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ class PrivateEstimator(BaseEstimator):
         self._refuse_other_process()
         self.ledger_ = PrivacyLedger(float(self.epsilon), float(self.delta))
         self.n_records_ = records.n_records
+        if isinstance(self.random_state, Integral):
+            note_seed(int(self.random_state))
         return Curator(records, self.ledger_, self.random_state)
 
     def _public_facts(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "BudgetExceededError",
+    "ModelTooLargeError",
     "PrivacyBudgetWarning",
     "PrivacyLeakWarning",
     "SchemaError",
@@ -18,6 +19,13 @@ class BudgetExceededError(ValueError):
     """A mechanism asked for more privacy budget than is left.
 
     Raised before any record is touched: the refused mechanism has seen nothing.
+    """
+
+
+class ModelTooLargeError(ValueError):
+    """The public domain needs tables that do not fit into memory.
+
+    Raised from public facts alone, before anything is allocated or spent.
     """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import combinations
+from math import prod
 from typing import Any, Self
 
 import networkx as nx
@@ -17,11 +18,13 @@ from skdp._sklearn import BaseEstimator, fit_context
 from skdp.base import all_or_nothing
 from skdp.causal.orientation import orient
 from skdp.causal.skeleton import Answerer, Skeleton, learn_skeleton
-from skdp.exceptions import PrivacyBudgetWarning
+from skdp.exceptions import ModelTooLargeError, PrivacyBudgetWarning
 from skdp.progress import progress_of
 from skdp.records import CountTable, Schema, read_records
 
 __all__ = ["TARGET", "CausalDiscovery"]
+
+LARGEST_TABLE = 2**27
 
 #: Name of the variable that `y` becomes.
 TARGET = "target_"
@@ -57,6 +60,8 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
         ------
         SchemaError
             If the records do not fit the schema; nothing was spent.
+        ModelTooLargeError
+            If the table of some question would not fit into memory; nothing was spent.
         BudgetExceededError
             If an active `BudgetAccountant` has too little left; nothing was spent.
         """
@@ -66,6 +71,7 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
             )
             self.schema_, self.inferred_columns_ = records.schema, inferred
             self._has_target = y is not None
+            refuse_large_tables(records.schema, records.n_records, self.max_order)
             self._discover(records)
         return self
 
@@ -118,6 +124,38 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def refuse_large_tables(schema: Schema, n_records: int, max_order: int | None) -> None:
+    """Refuse a schema for which the table of one question could be too large.
+
+    Parameters
+    ----------
+    schema : Schema
+        Public levels.
+    n_records : int
+        Number of records; no more strata than these are ever occupied.
+    max_order : int or None
+        Largest size of a conditioning set.
+
+    Raises
+    ------
+    ModelTooLargeError
+        If the largest table may have more than 2^27 cells (1 GiB).
+    """
+    largest = sorted(schema, key=lambda column: -column.n_levels)
+    pair, others = largest[:2], largest[2:]
+    strata = others if max_order is None else others[:max_order]
+    n_cells = prod(c.n_levels for c in pair)
+    n_cells *= min(n_records, prod(c.n_levels for c in strata))
+    if n_cells > LARGEST_TABLE:
+        named = ", ".join(f"{c.name!r} ({c.n_levels} levels)" for c in largest[:4])
+        raise ModelTooLargeError(
+            f"A question of order up to {max_order} may need a table of {n_cells} "
+            f"cells, more than {LARGEST_TABLE}. The columns with most levels are "
+            f"{named}: give them fewer levels or bins, or lower max_order. Nothing was "
+            "spent."
+        )
 
 
 def with_constants(

@@ -7,7 +7,7 @@ from .accounting import (
     zcdp_from_dp,
     zcdp_from_pure,
 )
-from .budget import BudgetAccountant, accountant_is_active
+from .budget import BudgetAccountant, accountant_is_active, note_seed
 from .composition import (
     optimal_composition_delta,
     optimal_composition_epsilon,
@@ -31,6 +31,7 @@ __all__ = [
     "base_epsilon",
     "dp_from_zcdp",
     "least_noise_fraction",
+    "note_seed",
     "optimal_composition_delta",
     "optimal_composition_epsilon",
     "scale_parts_to",

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from types import TracebackType
 from typing import Literal, Self
 
-from skdp.exceptions import BudgetExceededError
+from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 
 from .accounting import dp_from_zcdp, zcdp_from_dp
 
@@ -26,6 +27,7 @@ __all__ = [
     "as_typed",
     "charge_accountants",
     "check_budget",
+    "note_seed",
     "spending_lock",
 ]
 
@@ -144,6 +146,7 @@ class BudgetAccountant:
         self.delta = delta
         self.composition = composition
         self._loss = _Loss()
+        self._seeds: set[int] = set()
         self._process: int | None = None
 
     def __repr__(self) -> str:
@@ -242,6 +245,33 @@ def charge_accountants(
             accountant._loss = loss
             if new:
                 charged.append(accountant)
+
+
+def note_seed(seed: int) -> None:
+    """Warn if a fit under an active accountant repeats the seed of an earlier one.
+
+    Parameters
+    ----------
+    seed : int
+        The `random_state` of a fit.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        Equal seeds give perfectly correlated noise, also at different epsilons.
+    """
+    with spending_lock:
+        repeated = [a for a in _active if seed in a._seeds]
+        for accountant in _active:
+            accountant._seeds.add(seed)
+    if repeated:
+        warnings.warn(
+            f"random_state={seed} was used before under this BudgetAccountant. Equal "
+            "seeds repeat the noise, so that the difference of two results can reveal "
+            "the records: leave random_state=None for anything that is released.",
+            PrivacyLeakWarning,
+            stacklevel=2,
+        )
 
 
 def accountant_is_active() -> bool:

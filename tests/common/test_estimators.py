@@ -18,9 +18,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import skdp
 import skdp.base
 import skdp.causal.discovery
-from skdp import PC, BudgetAccountant, Categorical, Ordinal, PrivPC, Schema
+from skdp import PC, BudgetAccountant, Categorical, Numeric, Ordinal, PrivPC, Schema
 from skdp.base import PrivateEstimator
-from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, SchemaError
+from skdp.exceptions import (
+    BudgetExceededError,
+    ModelTooLargeError,
+    PrivacyLeakWarning,
+    SchemaError,
+)
 from skdp.privacy import Curator
 
 SCHEMA = Schema(
@@ -250,6 +255,18 @@ def test_bad_input_is_named_before_anything_is_spent(name, case) -> None:
         model.fit(make())
     assert accountant.spent == (0.0, 0.0)
     assert vars(model) == vars(clone(model)) | {"schema": model.schema}
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_domain_too_large_is_refused_before_anything_is_spent(name) -> None:
+    columns = [Numeric(v, 0.0, 1.0, bins=20_000) for v in "ab"]
+    model = BUILDERS[name](schema=Schema(columns))
+    with (
+        BudgetAccountant(epsilon=5) as accountant,
+        pytest.raises(ModelTooLargeError, match=r"'a' \(20000 levels\)"),
+    ):
+        model.fit(np.random.default_rng(0).random((50, 2)))
+    assert accountant.spent == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("name", BUILDERS)

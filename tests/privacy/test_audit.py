@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, log, sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,8 @@ def pure_loss(low, high, delta=0.0):
 
 def concentrated_loss(low, high):
     """Return the rho that two probabilities of an event prove, by Renyi divergences."""
-    low = np.maximum(low, high)  # no loss is proved where the bounds cross
+    # No loss is proved where the bounds cross.
+    low, high = np.where(low > high, (low, high), 0.5)
     order = np.geomspace(1.01, 50, 40)[:, None]
     log_both = order * np.log(low) + (1 - order) * np.log(high)
     log_neither = order * np.log1p(-low) + (1 - order) * np.log1p(-high)
@@ -182,32 +183,35 @@ def gaussian_counts(curator):
 
 
 AB, CD = KendallDependence("a", "b"), KendallDependence("c", "d")
-UNIT = AB.sensitivity(two_pairs_public := PublicFacts(4, two_pairs()[0].schema))
-#: Six questions that are to be answered no and one that is to be answered yes; on the
-#: first records that is more likely, at every question.
-ADVERSARIAL = [(AB, 0.0)] * 6 + [(CD, UNIT)]
+UNIT = AB.sensitivity(PublicFacts(4, two_pairs()[0].schema))
 
 
-def transcript(mechanism, questions, tweak=0.0):
+def adversarial(n_negative):
+    """Ask for answers "no", then for a "yes", each likelier on the first records."""
+    return [(AB, -UNIT)] * n_negative + [(CD, 0.0)]
+
+
+def transcript(mechanism, questions):
     """Ask until data access ends; return all that an observer sees."""
     seen = []
     for query, threshold in questions:
         if mechanism.rounds_left == 0:
             break
-        answer = mechanism.ask(query, threshold, tweak=tweak)
+        # The sieve is asked where it tells most, the examination where that does.
+        answer = mechanism.ask(query, threshold, tweak=UNIT)
         seen.append((answer, mechanism.rounds_left))
     return tuple(seen)
 
 
 def sparse_vector(curator):
-    return transcript(curator.sparse_vector(rounds=1, epsilon=2.0), ADVERSARIAL)
+    return transcript(curator.sparse_vector(rounds=1, epsilon=2.0), adversarial(6))
 
 
 def sieve_and_examine(curator, sample_size=None):
     mechanism = curator.sieve_and_examine(
-        rounds=1, sieve_epsilon=1.5, examine_epsilon=1.0, sample_size=sample_size
+        rounds=1, sieve_epsilon=0.5, examine_epsilon=1.2, sample_size=sample_size
     )
-    return transcript(mechanism, ADVERSARIAL)
+    return transcript(mechanism, adversarial(1))
 
 
 CASES = {
@@ -223,26 +227,27 @@ CASES = {
         0.8,
     ),
     "gaussian, counts": Case(
-        counts((2, 0), (1, 1)), gaussian_counts, 0.5, loss=concentrated_loss
+        counts((2, 0), (1, 1)), gaussian_counts, 0.5, 4000, concentrated_loss
     ),
     "gaussian, one stratum": Case(
         one_stratum(),
         lambda c: c.gaussian(KendallDependence("x", "y"), rho=2.0),
         0.5,
-        loss=concentrated_loss,
+        4000,
+        concentrated_loss,
     ),
     "exponential": Case(
-        counts((1, 3), (0, 4)),
+        counts((1, 2), (0, 3)),
         lambda c: c.exponential(Marginal("a"), epsilon=1.5),
         0.65,
     ),
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=1.5), 0.8
     ),
-    "sparse vector": Case(two_pairs(), sparse_vector, 0.4),
-    "sieve and examine": Case(two_pairs(), sieve_and_examine, 0.4),
+    "sparse vector": Case(two_pairs(), sparse_vector, 0.4, 4000),
+    "sieve and examine": Case(two_pairs(), sieve_and_examine, 0.5, 4000),
     "sieve and examine, sub-sampled": Case(
-        two_pairs(), lambda c: sieve_and_examine(c, sample_size=2), 0.3
+        two_pairs(), lambda c: sieve_and_examine(c, sample_size=2), 0.5, 4000
     ),
 }
 each_case = pytest.mark.parametrize("name", CASES)
@@ -281,3 +286,214 @@ def test_half_the_noise_is_found_out(name, monkeypatch):
     found, charged = CASES[name].audit(CASES[name].n_broken_runs)
     print(f"{name}: {found:.3f} of {charged:.3f} ({found / charged:.0%})")
     assert found > charged
+
+
+def test_a_gaussian_keeps_to_its_curve():
+    first, second, rho = CASES["gaussian, counts"].outputs(4000)
+    for delta in (1e-3, 1e-2, 1e-1):
+        found = loss_bound(first, second, delta=delta)
+        assert 0.5 * dp_from_zcdp(rho, delta) <= found <= dp_from_zcdp(rho, delta)
+
+
+def test_the_published_sensitivity_is_found_out(monkeypatch):
+    published = staticmethod(lambda n, n_strata, r, c: 4.5 / sqrt(n))
+    monkeypatch.setattr(KendallDependence, "_bound", published)
+    found, charged = CASES["laplace, two strata"].audit(3000)
+    assert found > 1.3 * charged
+
+
+# --- broken sparse vectors ------------------------------------------------------------
+
+
+def no_question_noise(monkeypatch):
+    """Compare the questions' bare answers (Stoddard et al. 2014)."""
+    noise = SparseVector._noise
+    monkeypatch.setattr(
+        SparseVector,
+        "_noise",
+        lambda self, sensitivity, epsilon: (
+            noise(self, 1, epsilon) if sensitivity == 1 else 0
+        ),
+    )
+
+
+def no_end(monkeypatch):
+    """Let every firing pass, count none, keep the threshold (Chen et al. 2015)."""
+
+    def ask(self, query, threshold, *, tweak=0.0):
+        self._sieve = self._sieve or self._start_sieve()
+        return self._passes_sieve(self._sieve, query, threshold + tweak)
+
+    monkeypatch.setattr(SparseVector, "ask", ask)
+
+
+def no_bill(monkeypatch):
+    """Charge the examination alone, as if the sieve were for nothing."""
+
+    def purchase(self, epsilon):
+        charged = self._examine_epsilon
+        return LedgerEntry("sieve", "questions", 1.0, "L1", 1.0, charged, charged**2)
+
+    monkeypatch.setattr(SieveAndExamine, "_purchase", purchase)
+
+
+def matches(curator):
+    """Alternate two questions, and count the answers the first records make likely."""
+    mechanism = curator.sparse_vector(rounds=1, epsilon=2.0)
+    questions = [(AB, -UNIT / 2), (CD, -UNIT / 2)] * 5
+    seen = transcript(mechanism, questions)
+    return sum(answer == (i % 2) for i, (answer, _) in enumerate(seen))
+
+
+def unpaid(curator):
+    mechanism = curator.sieve_and_examine(
+        rounds=1, sieve_epsilon=2.0, examine_epsilon=0.5
+    )
+    return transcript(mechanism, adversarial(6))
+
+
+@pytest.mark.parametrize(
+    ("break_it", "run"),
+    [(no_question_noise, sparse_vector), (no_end, matches), (no_bill, unpaid)],
+)
+def test_a_broken_sparse_vector_is_found_out(break_it, run, monkeypatch):
+    break_it(monkeypatch)
+    found, charged = Case(two_pairs(), run, 0).audit(2000)
+    print(f"{break_it.__name__}: {found:.3f} of {charged:.3f}")
+    assert found > charged
+
+
+# --- Priv-PC --------------------------------------------------------------------------
+
+
+class PrivPCCase(Case):
+    """Whole fits; `run` is given the records as an array and a seed."""
+
+    def outputs(self, n_runs):
+        both = [
+            [self.run(X, seed + n_runs * world) for seed in range(n_runs)]
+            for world, X in enumerate(self.worlds)
+        ]
+        return *both, 2.0
+
+
+def everything_public(model):
+    """Return all that a fit publishes about the records."""
+    return (
+        tuple(model.skeleton_.edges),
+        tuple(model.adjacency_matrix_.ravel()),
+        tuple(sorted((*sorted(k), *v) for k, v in model.separating_sets_.items())),
+        (model.n_tests_, model.n_deletions_, model.is_complete_),
+    )
+
+
+def fit(X, seed, **parameters):
+    names = "abcd"[: X.shape[1]]
+    schema = Schema([Categorical(name, ("no", "yes")) for name in names])
+    parameters = {"epsilon": 2.0, "alpha": 0.78, "sieve_share": 0.2, **parameters}
+    model = PrivPC(schema=schema, random_state=seed, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X)
+
+
+def graph_worlds(n_columns, n=4):
+    """Turn a record that agrees with all others into one that differs in everything."""
+    agreed = np.full((n, n_columns), "no")
+    other = agreed.copy()
+    other[-1] = "yes"
+    return agreed, other
+
+
+PRIV_PC = PrivPCCase(
+    graph_worlds(2), lambda X, seed: everything_public(fit(X, seed)), 0.4, 3000
+)
+
+
+def test_priv_pc_loses_no_more_than_its_epsilon():
+    found, charged = PRIV_PC.audit()
+    print(f"PrivPC: {found:.3f} of {charged:.3f}")
+    assert PRIV_PC.power * charged <= found <= charged
+
+
+def test_priv_pc_with_half_the_noise_is_found_out(monkeypatch):
+    halve_the_noise(monkeypatch)
+    found, charged = PRIV_PC.audit()
+    print(f"PrivPC: {found:.3f} of {charged:.3f}")
+    assert found > charged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+def test_priv_pc_on_three_variables(subsample):
+    def run(X, seed):
+        return everything_public(fit(X, seed, subsample=subsample))
+
+    case = PrivPCCase(graph_worlds(3), run, 0.3, 12_000)
+    found, charged = case.audit()
+    print(f"PrivPC: {found:.3f} of {charged:.3f}")
+    assert case.power * charged <= found <= charged
+
+
+@pytest.mark.slow
+@each_case
+def test_no_more_is_lost_in_many_more_runs(name):
+    found, charged = CASES[name].audit(40_000)
+    print(f"{name}: {found:.3f} of {charged:.3f}")
+    assert CASES[name].power * charged <= found <= charged
+
+
+# --- the curator's trace --------------------------------------------------------------
+
+
+@pytest.fixture
+def curators(monkeypatch):
+    """Collect the curators that estimators open."""
+    opened = []
+    open_curator = PrivateEstimator._open_curator
+
+    def spy(self, records):
+        opened.append(open_curator(self, records))
+        return opened[-1]
+
+    monkeypatch.setattr(PrivateEstimator, "_open_curator", spy)
+    return opened
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 6])
+@pytest.mark.parametrize("alpha", [0.001, 0.3, 0.95])
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+def test_every_look_of_priv_pc_is_paid_for(curators, rounds, alpha, subsample):
+    X = np.random.default_rng(1).choice(["no", "yes"], (200, 4))
+    model = fit(X, 1, max_deletions=rounds, alpha=alpha, subsample=subsample)
+    (curator,) = curators
+    assert [e.mechanism for e in model.ledger_] == ["sieve_and_examine"]
+    assert {access.entry for access in curator.trace} == {0}
+    steps = [access.step for access in curator.trace]
+    # A sieve is a run of questions. An examination ends it, and the R-th ends all.
+    word = "".join(step[0] for step in steps)
+    assert set(steps) <= {"sieve", "examine"}
+    assert re.fullmatch(rf"(s+e){{0,{rounds - 1}}}(s*|s+e)", word)
+    assert word.count("s") == model.n_tests_
+    for before, after in zip(curator.trace, curator.trace[1:], strict=False):
+        assert after.step == "sieve" or after.query == before.query
+    assert model.n_deletions_ <= word.count("e") <= rounds
+
+
+@pytest.mark.parametrize("opener", ["sparse_vector", "sieve_and_examine"])
+def test_the_last_firing_ends_data_access(opener):
+    curator = Curator(two_pairs()[0], PrivacyLedger(9.0), 0)
+    if opener == "sparse_vector":
+        mechanism = curator.sparse_vector(rounds=3, epsilon=1.0)
+    else:
+        mechanism = curator.sieve_and_examine(
+            rounds=3, sieve_epsilon=1.0, examine_epsilon=1.0
+        )
+    while mechanism.rounds_left:
+        mechanism.ask(AB, UNIT)
+    looked = len(curator.trace)
+    for query in (AB, CD):
+        with pytest.raises(BudgetExceededError, match="data access has ended"):
+            mechanism.ask(query, UNIT)
+    assert len(curator.trace) == looked
+    assert len(curator.ledger) == 1

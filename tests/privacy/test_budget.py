@@ -6,13 +6,20 @@ import copy
 import multiprocessing
 import pickle
 import threading
+import warnings
 from math import inf
 
 import pytest
 
 from skdp import BudgetAccountant
-from skdp.exceptions import BudgetExceededError
-from skdp.privacy import LedgerEntry, PrivacyLedger, dp_from_zcdp, zcdp_from_pure
+from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
+from skdp.privacy import (
+    LedgerEntry,
+    PrivacyLedger,
+    dp_from_zcdp,
+    note_seed,
+    zcdp_from_pure,
+)
 
 
 def entry(epsilon: float) -> LedgerEntry:
@@ -154,3 +161,13 @@ def test_errors_inside_leave_the_stack_clean() -> None:
     with pytest.raises(KeyError), BudgetAccountant(1.0):
         raise KeyError
     PrivacyLedger(9.0).spend(entry(9.0))
+
+
+def test_a_repeated_seed_is_seen() -> None:
+    with BudgetAccountant(1.0), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        note_seed(7)
+        note_seed(8)
+        with pytest.warns(PrivacyLeakWarning, match="random_state=7"):
+            note_seed(7)
+    note_seed(7)  # nobody looks outside

@@ -347,7 +347,7 @@ def test_large_scales_follow_the_continuous_law():
     assert stats.kstest(gaussian, stats.norm(scale=2.0**40).cdf).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("scale", [0.3, 1.0, 20.0])
+@pytest.mark.parametrize("scale", [0.3, 20.0])
 @pytest.mark.parametrize("off", [0.97, 1.03])
 def test_counting_notices_a_laplace_scale_that_is_off(scale, off):
     draws = discrete_laplace(scale * off, MILLION, np.random.default_rng(10))

@@ -38,7 +38,7 @@ def permutation_law(scores, epsilon, sensitivity):
 LAWS = {exponential_mechanism: softmax_law, permute_and_flip: permutation_law}
 
 
-def p_value(mechanism, law, scores, epsilon, sensitivity, n=8000):
+def p_value(mechanism, law, scores, epsilon, sensitivity, n=6000):
     """Compare n choices with a law."""
     rng = np.random.default_rng(5)
     chosen = [mechanism(scores, epsilon, sensitivity, rng) for _ in range(n)]

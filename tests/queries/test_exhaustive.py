@@ -40,6 +40,18 @@ SHAPES = [
     (3, 2, 3, 5),
     (3, 3, 3, 4),
 ]
+LARGER_SHAPES = [
+    (1, 3, 3, 9),
+    (1, 5, 5, 5),
+    (2, 2, 2, 12),
+    (2, 3, 3, 6),
+    (2, 4, 4, 4),
+    (3, 2, 2, 8),
+    (3, 2, 3, 6),
+    (3, 3, 3, 5),
+    (4, 2, 2, 6),
+]
+ALL_SHAPES = SHAPES + [pytest.param(s, marks=pytest.mark.slow) for s in LARGER_SHAPES]
 
 
 def count_tables(n, n_cells):
@@ -116,7 +128,7 @@ def largest_change(score, n, shape):
     return largest
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", ALL_SHAPES, ids=str)
 @pytest.mark.parametrize("kind", SCORES)
 def test_no_neighbours_exceed_the_bound_of_a_score(kind, shape):
     *shape, most = shape
