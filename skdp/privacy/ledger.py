@@ -19,7 +19,7 @@ from .budget import (
     check_budget,
     spending_lock,
 )
-from .composition import optimal_composition_epsilon
+from .composition import best_composition_epsilon
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,7 +265,7 @@ def _total(entries: list[LedgerEntry], delta: float) -> float:
     optimal = inf
     paid = [entry for entry in entries if entry.epsilon > 0]
     if len(paid) == 1 and paid[0].parts:
-        optimal = optimal_composition_epsilon(paid[0].parts, delta)
+        optimal, _ = best_composition_epsilon(paid[0].parts, delta)
     return min(pure, concentrated, optimal)
 
 
