@@ -30,7 +30,20 @@ class Answerer(Protocol):
         """Whether no more questions may be asked."""
 
     def independent(self, x: str, y: str, given: tuple[str, ...]) -> bool:
-        """Say whether `x` and `y` are independent given the variables `given`."""
+        """Say whether two variables are independent given others.
+
+        Parameters
+        ----------
+        x, y : str
+            The two variables.
+        given : tuple of str
+            The conditioning set; () for marginal independence.
+
+        Returns
+        -------
+        bool
+            True for independent: the edge between them is removed.
+        """
 
 
 @dataclass(frozen=True)

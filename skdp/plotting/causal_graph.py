@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import networkx as nx
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +12,7 @@ from skdp.plotting._layout import Positions, bend, layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
     from matplotlib.text import Text
 
@@ -52,7 +53,7 @@ class CausalGraphDisplay:
     ax_ : matplotlib Axes
         Where the graph was drawn.
     figure_ : matplotlib Figure
-        The figure of `ax_`.
+        The figure of `ax_` (its SubFigure, if it is in one).
     positions_ : dict of str to ndarray of shape (2,)
         Where the nodes are, in data coordinates.
 
@@ -99,9 +100,12 @@ class CausalGraphDisplay:
         Returns
         -------
         CausalGraphDisplay
+            The drawn display, with ``ax_``, ``figure_`` and ``positions_``.
 
         Raises
         ------
+        ValueError
+            If the graphs have different nodes.
         sklearn.exceptions.NotFittedError
             If the estimator is not fitted.
         ImportError
@@ -133,7 +137,7 @@ class CausalGraphDisplay:
             import matplotlib.pyplot as plt
 
             _, ax = plt.subplots(figsize=(6.4, 5.4), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, cast("Figure", ax.figure)
         self.positions_ = layout(self.graph if self.truth is None else self.truth)
         edges = edges_to_draw(self.graph, self.truth)
         labels = _draw_nodes(ax, self.positions_)

@@ -8,13 +8,10 @@ from .accounting import (
     zcdp_from_pure,
 )
 from .budget import BudgetAccountant, accountant_is_active, note_seed
-from .composition import (
-    optimal_composition_delta,
-    optimal_composition_epsilon,
-    scale_parts_to,
-)
+from .composition import optimal_composition_delta, optimal_composition_epsilon
 from .curator import Access, Curator
 from .ledger import LedgerEntry, PrivacyLedger
+from .plans import scale_parts_to
 from .sieve_and_examine import SieveAndExamine, SparseVector
 from .subsampling import least_noise_fraction
 

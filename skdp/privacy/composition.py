@@ -6,7 +6,8 @@ their number and their epsilons may not. Three bounds on the total are known: th
 sum (basic), the sum in zCDP, and the optimal composition of Kairouz, Oh and
 Viswanath ("The Composition Theorem for Differential Privacy", 2015; unequal
 epsilons: Murtagh and Vadhan, "The Complexity of Computing the Optimal Composition
-of Differential Privacy", 2016), which randomised response attains.
+of Differential Privacy", 2016), which randomised response attains. `plans` takes
+the best of the three.
 
 Rounding is kept on the safe side: every delta is rounded up by more than its error.
 """
@@ -22,22 +23,14 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from .accounting import (
-    dp_from_zcdp,
-    largest_argument,
-    zcdp_from_dp,
-    zcdp_from_pure,
-)
+from .accounting import zcdp_from_pure
 
 __all__ = [
     "PureParts",
     "basic_composition_epsilon",
-    "best_composition_epsilon",
     "n_outcomes",
     "optimal_composition_delta",
     "optimal_composition_epsilon",
-    "scale_parts",
-    "scale_parts_to",
     "zcdp_composition",
 ]
 
@@ -161,118 +154,12 @@ def optimal_composition_epsilon(parts: PureParts, delta: float) -> float:
     >>> round(optimal_composition_epsilon(((0.05, 100),), 1e-6), 2)
     2.21
     """
-    _check_delta(delta)
+    check_delta(delta)
     merged = _merged(parts)
     total = basic_composition_epsilon(merged)
     if delta == 0:
         return total
     return _Losses.of(merged).epsilon(delta, total)
-
-
-def best_composition_epsilon(parts: PureParts, delta: float) -> tuple[float, str]:
-    """Give the smallest epsilon that any of the three compositions proves.
-
-    Parameters
-    ----------
-    parts : tuple of (epsilon, count)
-        Pure mechanisms fixed in advance.
-    delta : float
-        In [0, 1).
-
-    Returns
-    -------
-    epsilon : float
-        The total loss at `delta`.
-    composition : {"basic", "zcdp", "optimal"}
-        The composition that proves it; of equals, the simplest.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
-
-    Examples
-    --------
-    >>> best_composition_epsilon(((0.5, 2),), 0.0)
-    (1.0, 'basic')
-    """
-    _check_delta(delta)
-    bounds = [(basic_composition_epsilon(parts), "basic")]
-    if delta > 0:
-        bounds.append((dp_from_zcdp(zcdp_composition(parts), delta), "zcdp"))
-        if n_outcomes(parts) <= MAX_TERMS:
-            bounds.append((optimal_composition_epsilon(parts, delta), "optimal"))
-    return min(bounds, key=lambda bound: bound[0])
-
-
-def scale_parts(parts: PureParts, factor: float) -> PureParts:
-    """Multiply every epsilon of a plan by the same factor.
-
-    Parameters
-    ----------
-    parts : tuple of (epsilon, count)
-        Pure mechanisms fixed in advance.
-    factor : float
-        At least 0.
-
-    Returns
-    -------
-    tuple of (epsilon, count)
-        The scaled plan.
-
-    Examples
-    --------
-    >>> scale_parts(((1.0, 3), (0.5, 2)), 0.5)
-    ((0.5, 3), (0.25, 2))
-    """
-    return tuple((factor * epsilon, count) for epsilon, count in parts)
-
-
-def scale_parts_to(epsilon: float, delta: float, parts: PureParts) -> tuple[float, str]:
-    """Find how large a plan of given proportions may be within a budget.
-
-    Parameters
-    ----------
-    epsilon : float
-        The budget, positive.
-    delta : float
-        In [0, 1); 0 leaves only the sum of the epsilons.
-    parts : tuple of (epsilon, count)
-        The proportions: pure mechanisms fixed in advance, in any unit.
-
-    Returns
-    -------
-    factor : float
-        The largest factor for which ``scale_parts(parts, factor)`` costs at most
-        (`epsilon`, `delta`) by the best composition, up to one part in 10^11.
-    composition : {"basic", "zcdp", "optimal"}
-        The composition that proves it: evaluated on the scaled plan it gives at
-        most `epsilon` exactly.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range or the plan is empty.
-
-    Examples
-    --------
-    >>> factor, composition = scale_parts_to(2.21, 1e-6, ((0.5, 50), (0.5, 50)))
-    >>> round(factor * 0.5, 3), composition
-    (0.05, 'optimal')
-    """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and positive, got {epsilon}.")
-    _check_delta(delta)
-    total = basic_composition_epsilon(parts)
-    if total == 0:
-        raise ValueError("parts must hold a mechanism with a positive epsilon.")
-    basic = _largest_basic(epsilon, total, parts)
-    if delta == 0:
-        return basic, "basic"
-    factors = [(basic, "basic"), (_largest_zcdp(epsilon, delta, parts), "zcdp")]
-    if n_outcomes(parts) <= MAX_TERMS:
-        factors.append((_largest_optimal(epsilon, delta, parts, basic), "optimal"))
-    return max(factors, key=lambda found: found[0])
 
 
 def n_outcomes(parts: PureParts) -> int:
@@ -294,56 +181,6 @@ def n_outcomes(parts: PureParts) -> int:
     12
     """
     return math.prod(count + 1 for _, count in _merged(parts))
-
-
-# --- scaling ----------------------------------------------------------------
-
-
-def _largest_basic(epsilon: float, total: float, parts: PureParts) -> float:
-    """Scale a plan so that the sum of its epsilons is the budget."""
-    factor = epsilon / total
-    while basic_composition_epsilon(scale_parts(parts, factor)) > epsilon:
-        factor = math.nextafter(factor, 0.0)
-    return factor
-
-
-def _largest_zcdp(epsilon: float, delta: float, parts: PureParts) -> float:
-    """Scale a plan so that its zCDP loss is what the budget buys."""
-    rho = zcdp_from_dp(epsilon, delta)
-    factor = largest_argument(lambda s: zcdp_composition(scale_parts(parts, s)) <= rho)
-    # dp_from_zcdp is rounded: make sure of the promise in its own terms.
-    while dp_from_zcdp(zcdp_composition(scale_parts(parts, factor)), delta) > epsilon:
-        factor *= 1 - 2.0**-50
-    return factor
-
-
-def _largest_optimal(
-    epsilon: float, delta: float, parts: PureParts, safe: float
-) -> float:
-    """Scale a plan so that its optimal composition is the budget.
-
-    `safe` is a factor that is known to be within the budget.
-    """
-
-    def excess(factor: float) -> float:
-        return optimal_composition_delta(scale_parts(parts, factor), epsilon) - delta
-
-    high = 2 * safe
-    while excess(high) <= 0:
-        high *= 2
-    found = float(brentq(excess, safe, high, xtol=1e-300, rtol=1e-12))
-    step = 2.0**-39
-    factor = max(safe, found * (1 - step))
-    while (
-        factor > safe
-        and optimal_composition_epsilon(scale_parts(parts, factor), delta) > epsilon
-    ):
-        step *= 2
-        factor = max(safe, found * (1 - step))
-    return factor
-
-
-# --- the optimal composition ------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -421,9 +258,6 @@ def _binomial_losses(
     return (positive - negative) * epsilon, log_probability, size
 
 
-# --- arguments --------------------------------------------------------------
-
-
 def _merged(parts: PureParts) -> PureParts:
     """Check a plan, merge equal epsilons and drop what costs nothing."""
     counts: dict[float, int] = {}
@@ -439,7 +273,7 @@ def _merged(parts: PureParts) -> PureParts:
     return tuple(counts.items())
 
 
-def _check_delta(delta: float) -> None:
+def check_delta(delta: float) -> None:
     """Refuse a delta outside [0, 1)."""
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1), got {delta}.")

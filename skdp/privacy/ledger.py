@@ -19,7 +19,7 @@ from .budget import (
     check_budget,
     spending_lock,
 )
-from .composition import best_composition_epsilon
+from .plans import best_composition_epsilon
 
 if TYPE_CHECKING:
     import pandas as pd

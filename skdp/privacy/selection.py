@@ -2,7 +2,7 @@
 
 Scores are integers (on a public grid), so that the choice can be made by coins of
 probability exp(-epsilon (best - score) / (2 sensitivity)) that are tossed exactly
-(`noise.bernoulli_exp_multiples`), with no floating-point noise anywhere. Both
+(`coins.bernoulli_exp_multiples`), with no floating-point noise anywhere. Both
 mechanisms are epsilon-differentially private when replacing one record changes no
 score by more than the sensitivity.
 """
@@ -16,7 +16,7 @@ from numbers import Integral, Rational, Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .noise import bernoulli_exp_multiples
+from .coins import bernoulli_exp_multiples
 
 __all__ = ["exponential_mechanism", "permute_and_flip"]
 

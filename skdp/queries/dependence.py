@@ -81,11 +81,43 @@ class DependenceQuery(Query):
         return ()
 
     def levels(self, public: PublicFacts) -> tuple[int, int]:
-        """Return the declared numbers of levels of x and y."""
+        """Return the declared numbers of levels of x and y.
+
+        Parameters
+        ----------
+        public : PublicFacts
+            Number of records and schema.
+
+        Returns
+        -------
+        r, c : int
+            Numbers of levels of x and of y, whether they occur or not.
+
+        Raises
+        ------
+        SchemaError
+            If the schema lacks one of the two columns.
+        """
         return public.schema.n_levels(self.x), public.schema.n_levels(self.y)
 
     def n_strata(self, public: PublicFacts) -> int:
-        """Return the declared number of strata, empty ones included."""
+        """Return the declared number of strata, empty ones included.
+
+        Parameters
+        ----------
+        public : PublicFacts
+            Number of records and schema.
+
+        Returns
+        -------
+        int
+            Product of the numbers of levels of `given`; 1 without any.
+
+        Raises
+        ------
+        SchemaError
+            If the schema lacks a conditioning column.
+        """
         return prod(public.schema.n_levels(name) for name in self.given)
 
     def evaluate(self, records: CountTable) -> NDArray:
@@ -163,7 +195,22 @@ class DependenceQuery(Query):
     @staticmethod
     @abstractmethod
     def score(tables: NDArray[np.int64], n_records: int) -> float:
-        """Compute the score of a stack of tables, shape (n_strata, r, c)."""
+        """Compute the score of a stack of contingency tables.
+
+        Parameters
+        ----------
+        tables : ndarray of int64, shape (n_strata, r, c)
+            Counts of records per stratum and levels of x and y, both in the order of
+            the schema; empty strata may be left out.
+        n_records : int
+            Number of records over all strata.
+
+        Returns
+        -------
+        float
+            The score, dimensionless, never negative; the larger, the stronger the
+            monotone association within the strata.
+        """
 
     @staticmethod
     @abstractmethod

@@ -98,6 +98,7 @@ class CountTable:
         Returns
         -------
         CountTable
+            The distinct records with their counts, columns in the order of the table.
 
         Raises
         ------
@@ -119,8 +120,14 @@ class CountTable:
         Parameters
         ----------
         codes : array-like of int of shape (n, d)
+            One row per record; in column j from 0 to ``schema.shape[j] - 1``.
         schema : Schema
             With d columns.
+
+        Returns
+        -------
+        CountTable
+            The distinct rows with their counts.
 
         Raises
         ------
@@ -146,6 +153,7 @@ class CountTable:
         Returns
         -------
         ndarray of int64, one axis of length n_levels per name
+            Numbers of records; they add up to n_records. A copy, free to be changed.
 
         Raises
         ------
@@ -214,11 +222,17 @@ class CountTable:
         size : int
             From 0 to n_records.
         rng : numpy.random.Generator
+            Source of the randomness.
 
         Returns
         -------
         CountTable
             Of `size` records, on the same schema.
+
+        Raises
+        ------
+        ValueError
+            If `size` is not an integer from 0 to n_records.
         """
         if not is_whole(size) or not 0 <= size <= self.n_records:
             raise ValueError(

@@ -33,7 +33,9 @@ class CodedColumn:
     codes : ndarray of shape (n,), integer
         Positions in `categories`; -1 where the value is missing.
     categories : ndarray of shape (k,)
+        The declared levels, in their order; some may not occur.
     ordered : bool
+        Whether the order of the categories has a meaning.
     """
 
     codes: NDArray[Any]
@@ -44,7 +46,18 @@ class CodedColumn:
         return len(self.codes)
 
     def values(self, rows: slice) -> NDArray[Any]:
-        """Return the values of some rows as objects, None where one is missing."""
+        """Return the values of some rows as objects, None where one is missing.
+
+        Parameters
+        ----------
+        rows : slice
+            Which of the n rows.
+
+        Returns
+        -------
+        ndarray of object, shape (n_selected,)
+            The category of each selected row.
+        """
         with_none = np.empty(len(self.categories) + 1, dtype=object)
         with_none[:-1] = self.categories
         return with_none.take(self.codes[rows])
@@ -77,10 +90,23 @@ class Table:
 def column_names(X: Any) -> list[str]:
     """Return the names of the columns; "x0", "x1", ... for an array.
 
+    Parameters
+    ----------
+    X : frame or array-like of shape (n, d)
+        One row per record and one column per variable.
+
+    Returns
+    -------
+    list of str
+        The d names, in the order of the table.
+
     Raises
     ------
     SchemaError
-        As for `read_table`.
+        If the table is lazy, not 2-d, without columns, or its column names are not
+        strings or not unique.
+    TypeError
+        If it is sparse.
     """
     return list(read_table(X).names)
 
@@ -88,10 +114,23 @@ def column_names(X: Any) -> list[str]:
 def columns(X: Any) -> Iterator[Values]:
     """Iterate over the columns as 1-d arrays, or CodedColumn for categorical ones.
 
+    Parameters
+    ----------
+    X : frame or array-like of shape (n, d)
+        One row per record and one column per variable.
+
+    Yields
+    ------
+    ndarray of shape (n,) or CodedColumn
+        The values of the next column, a view wherever possible.
+
     Raises
     ------
     SchemaError
-        As for `read_table`.
+        If the table is lazy, not 2-d, without columns, or its column names are not
+        strings or not unique.
+    TypeError
+        If it is sparse.
     """
     yield from read_table(X).columns
 
@@ -116,8 +155,6 @@ def read_table(X: Any) -> Table:
     TypeError
         If it is sparse.
     """
-    if isinstance(X, Table):
-        return X
     if isinstance(X, Table):
         return X
     if sparse.issparse(X):

@@ -39,6 +39,7 @@ def infer_schema(
     Parameters
     ----------
     X : frame or array-like of shape (n, d)
+        One row per record and one column per variable.
     names : sequence of str, optional
         Names of the d columns in place of the table's own.
     warn : bool, default=True
@@ -47,12 +48,17 @@ def infer_schema(
     Returns
     -------
     Schema
+        One declaration per column, in the order of the table.
 
     Raises
     ------
     SchemaError
-        If a column holds missing or infinite values, or values that are neither
-        numbers nor text nor booleans.
+        If the table is lazy, not 2-d or without columns, if the names are not d
+        different strings, or if a column to be read off the records is empty or holds
+        missing or infinite values, or values that are neither numbers nor text nor
+        booleans.
+    TypeError
+        If the table is sparse.
 
     Warns
     -----

@@ -79,16 +79,22 @@ class _Listed:
         Parameters
         ----------
         values : array-like of shape (n,)
+            One value per record: text, numbers or booleans. None, NaN, NaT and
+            pandas' NA count as missing.
 
         Returns
         -------
         ndarray of shape (n,), integer
+            One code per record, from 0 to n_levels - 1: the position of the value in
+            `levels`.
 
         Raises
         ------
         SchemaError
-            If a value is missing or outside the categories and the declaration
-            does not say where it goes. The message depends on private records.
+            If the values are not 1-d or of a kind that has no levels (dates, bytes,
+            ...), or if a value is missing or outside the categories and the
+            declaration does not say where it goes. The message depends on private
+            records.
         """
         array = as_column(values, self.name)
         codes = match_levels(array, self.categories, self.name)
@@ -125,14 +131,20 @@ class _Listed:
         Parameters
         ----------
         codes : array-like of int of shape (n,)
+            One code per record, from 0 to n_levels - 1.
         rng : numpy.random.Generator, optional
             Not used; it is there so that all columns decode alike.
 
         Returns
         -------
         ndarray of shape (n,)
-            Of the type of the categories; of dtype object if their types differ or
-            the levels "other" or missing exist.
+            The level of each code. Of the type of the categories; of dtype object if
+            the types of the levels differ (None is the missing level).
+
+        Raises
+        ------
+        SchemaError
+            If a code is not an integer from 0 to n_levels - 1.
         """
         return _as_array(self.levels)[checked_codes(codes, self.n_levels, self.name)]
 
@@ -180,6 +192,7 @@ class Categorical(_Listed):
     Parameters
     ----------
     name : str
+        Name of the column in the table.
     categories : iterable of str, int, float or bool
         Not empty, without duplicates (``1``, ``1.0`` and ``True`` are equal).
     outside : {"refuse", "other"}, default="refuse"
@@ -192,6 +205,7 @@ class Categorical(_Listed):
     Attributes
     ----------
     n_levels : int
+        Number of codes, with the levels "other" and missing where declared.
     levels : tuple
         One label per code.
     ordered : bool
@@ -217,6 +231,7 @@ class Ordinal(_Listed):
     Parameters
     ----------
     name : str
+        Name of the column in the table.
     categories : iterable of str, int, float or bool
         In their order; not empty, without duplicates.
     outside : {"refuse", "clip", "other"}, default="refuse"
@@ -229,6 +244,7 @@ class Ordinal(_Listed):
     Attributes
     ----------
     n_levels : int
+        Number of codes, with the levels "other" and missing where declared.
     levels : tuple
         One label per code.
     ordered : bool

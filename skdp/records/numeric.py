@@ -31,9 +31,11 @@ class Numeric:
     Parameters
     ----------
     name : str
+        Name of the column in the table.
     low, high : float
-        Finite, low < high.
+        Ends of the interval, in the units of the column. Finite, low < high.
     bins : int, default=10
+        Number of bins, at least 1.
     outside : {"clip", "refuse"}, default="clip"
         What becomes of a number outside the interval (infinite ones too): the nearest
         bin, or an error.
@@ -44,6 +46,7 @@ class Numeric:
     Attributes
     ----------
     n_levels : int
+        Number of codes: the bins, and the missing level where declared.
     levels : tuple of str
         One interval per code; None for the missing level.
     ordered : bool
@@ -119,16 +122,21 @@ class Numeric:
         Parameters
         ----------
         values : array-like of shape (n,)
+            One number per record, in the units of `low` and `high`. None, NaN, NaT and
+            pandas' NA count as missing; text is never parsed.
 
         Returns
         -------
         ndarray of shape (n,), integer
+            One code per record: its bin, from 0 to bins - 1, or `bins` for a missing
+            value.
 
         Raises
         ------
         SchemaError
-            If a value is not a number, or is missing or outside and the declaration
-            does not say where it goes. The message depends on private records.
+            If the values are not 1-d, or if a value is not a number, or is missing or
+            outside and the declaration does not say where it goes. The message depends
+            on private records.
         """
         numbers = as_floats(as_column(values, self.name), self.name)
         missing = np.isnan(numbers)
@@ -153,13 +161,20 @@ class Numeric:
         Parameters
         ----------
         codes : array-like of int of shape (n,)
+            One code per record, from 0 to n_levels - 1.
         rng : numpy.random.Generator, optional
             Draws uniformly within each bin. Without it: the middle of the bin.
 
         Returns
         -------
         ndarray of shape (n,), float
+            One number per record, inside its bin and in the units of `low` and `high`;
             NaN for the missing level.
+
+        Raises
+        ------
+        SchemaError
+            If a code is not an integer from 0 to n_levels - 1.
         """
         array = checked_codes(codes, self.n_levels, self.name)
         bins = np.minimum(array, self.bins - 1)

@@ -53,6 +53,7 @@ class Schema:
     Attributes
     ----------
     names : tuple of str
+        Names of the columns.
     shape : tuple of int
         Number of levels per column.
     size : int
@@ -130,11 +131,37 @@ class Schema:
         return len(self.columns)
 
     def n_levels(self, name: str) -> int:
-        """Return the number of levels of one column."""
+        """Return the number of levels of one column.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        int
+            Number of its codes, with the levels "other" and missing where declared.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such column.
+        """
         return self[name].n_levels
 
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of some columns, in the order given.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of the columns to keep.
+
+        Returns
+        -------
+        Schema
+            These columns, declared as they are here.
 
         Raises
         ------
@@ -144,7 +171,14 @@ class Schema:
         return Schema(tuple(self[name] for name in names))
 
     def to_json(self) -> str:
-        """Return the schema as JSON; `from_json` gives it back exactly."""
+        """Return the schema as JSON; `from_json` gives it back exactly.
+
+        Returns
+        -------
+        str
+            An object with the version of the format and one entry per column, in
+            order.
+        """
         columns = [_to_plain(column) for column in self.columns]
         return json.dumps({"skdp_schema": 1, "columns": columns}, allow_nan=False)
 
@@ -152,10 +186,20 @@ class Schema:
     def from_json(cls, text: str) -> Schema:
         """Read a schema written by `to_json`.
 
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned.
+
+        Returns
+        -------
+        Schema
+            Equal to the one that was written.
+
         Raises
         ------
         SchemaError
-            If the text is not such a schema.
+            If the text is not such a schema, or of an unknown version.
         """
         try:
             content = json.loads(text)
@@ -176,9 +220,30 @@ class Schema:
         Parameters
         ----------
         X : frame or array-like of shape (n, d)
+            One row per record and one column per variable.
         warn : bool, default=True
             Whether to warn (PrivacyLeakWarning) of columns whose levels were read off
             the records.
+
+        Returns
+        -------
+        Schema
+            One declaration per column, in the order of the table.
+
+        Raises
+        ------
+        SchemaError
+            If the table is lazy, not 2-d, without columns or records, its column names
+            are not strings or not unique, or a column to be read off the records holds
+            missing or infinite values, or values that are neither numbers nor text nor
+            booleans.
+        TypeError
+            If the table is sparse.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            Once, naming every column that was read off the records.
         """
         from skdp.records.inference import infer_schema
 

@@ -116,7 +116,7 @@ class Case:
     power: float  # share of the declared loss that the audit has to find
     n_runs: int = 6000
     loss: Callable = pure_loss
-    n_broken_runs: int = 3000
+    n_broken_runs: int = 2000
 
     def outputs(self, n_runs):
         """Run on both worlds; return the outputs and what the ledger charged."""
@@ -225,6 +225,7 @@ CASES = {
         two_strata(),
         lambda c: c.laplace(KendallDependence("x", "y", "z"), epsilon=1.5),
         0.8,
+        n_broken_runs=3000,
     ),
     "gaussian, counts": Case(
         counts((2, 0), (1, 1)), gaussian_counts, 0.5, 4000, concentrated_loss
@@ -239,15 +240,22 @@ CASES = {
     "exponential": Case(
         counts((1, 2), (0, 3)),
         lambda c: c.exponential(Marginal("a"), epsilon=1.5),
-        0.65,
+        0.55,
+        n_broken_runs=3000,
     ),
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=1.5), 0.8
     ),
-    "sparse vector": Case(two_pairs(), sparse_vector, 0.4, 4000),
-    "sieve and examine": Case(two_pairs(), sieve_and_examine, 0.5, 4000),
+    "sparse vector": Case(two_pairs(), sparse_vector, 0.4, 4000, n_broken_runs=4000),
+    "sieve and examine": Case(
+        two_pairs(), sieve_and_examine, 0.35, 4000, n_broken_runs=3000
+    ),
     "sieve and examine, sub-sampled": Case(
-        two_pairs(), lambda c: sieve_and_examine(c, sample_size=2), 0.5, 4000
+        two_pairs(),
+        lambda c: sieve_and_examine(c, sample_size=2),
+        0.35,
+        4000,
+        n_broken_runs=3000,
     ),
 }
 each_case = pytest.mark.parametrize("name", CASES)
@@ -339,7 +347,7 @@ def no_bill(monkeypatch):
 
 def matches(curator):
     """Alternate two questions, and count the answers the first records make likely."""
-    mechanism = curator.sparse_vector(rounds=1, epsilon=2.0)
+    mechanism = curator.sparse_vector(rounds=1, epsilon=3.0)
     questions = [(AB, -UNIT / 2), (CD, -UNIT / 2)] * 5
     seen = transcript(mechanism, questions)
     return sum(answer == (i % 2) for i, (answer, _) in enumerate(seen))
@@ -390,7 +398,7 @@ def everything_public(model):
 def fit(X, seed, **parameters):
     names = "abcd"[: X.shape[1]]
     schema = Schema([Categorical(name, ("no", "yes")) for name in names])
-    parameters = {"epsilon": 2.0, "alpha": 0.78, "sieve_share": 0.2, **parameters}
+    parameters = {"epsilon": 2.0, "alpha": 0.78, "sieve_share": 0.1, **parameters}
     model = PrivPC(schema=schema, random_state=seed, **parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -399,14 +407,14 @@ def fit(X, seed, **parameters):
 
 def graph_worlds(n_columns, n=4):
     """Turn a record that agrees with all others into one that differs in everything."""
-    agreed = np.full((n, n_columns), "no")
+    agreed = np.full((n, n_columns), "no", dtype=object)
     other = agreed.copy()
     other[-1] = "yes"
     return agreed, other
 
 
 PRIV_PC = PrivPCCase(
-    graph_worlds(2), lambda X, seed: everything_public(fit(X, seed)), 0.4, 3000
+    graph_worlds(2), lambda X, seed: everything_public(fit(X, seed)), 0.4, 2000
 )
 
 

@@ -70,7 +70,7 @@ def test_theorem_6_kendalls_tau(n):
     observed = change(query, before, after, schema) / per_tau
 
     assert observed == pytest.approx(4 / n, rel=1e-12)
-    assert observed > 2 / (n - 1) or n < 4
+    assert observed > 2 / (n - 1)
     assert query.sensitivity(public) / per_tau == pytest.approx(4 / n, rel=1e-12)
 
 
@@ -101,7 +101,7 @@ def test_theorem_7_two_strata():
     assert observed <= query.sensitivity(PublicFacts(n, schema)) < 1.01 * observed
 
 
-@pytest.mark.parametrize("n", [4, 10, 61, 500])
+@pytest.mark.parametrize("n", [10, 61, 500])
 def test_theorem_8_spearmans_rho(n):
     before, after, schema = one_stratum(n)
     query, public = SpearmanDependence("x", "y"), PublicFacts(n, schema)

@@ -1,0 +1,25 @@
+"""Numbers that are taken at their exact value."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+
+__all__ = ["Number", "exact_fraction"]
+
+Number = Fraction | int | float
+
+
+def exact_fraction(value: Number, name: str) -> Fraction:
+    """Take a number at its exact value."""
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Rational):
+        return Fraction(value)
+    if not isinstance(value, Real):
+        kind = type(value).__name__
+        raise TypeError(f"{name} must be a Fraction, an int or a float, got {kind}.")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}.")
+    return Fraction(float(value))
