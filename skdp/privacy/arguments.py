@@ -1,4 +1,4 @@
-"""Numbers that are taken at their exact value."""
+"""Numeric arguments, taken at their exact value: a float is the fraction it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,32 @@ Number = Fraction | int | float
 
 
 def exact_fraction(value: Number, name: str) -> Fraction:
-    """Take a number at its exact value."""
+    """Take a number at its exact value.
+
+    Parameters
+    ----------
+    value : Fraction, int or float
+        The number.
+    name : str
+        What to call it in an error.
+
+    Returns
+    -------
+    Fraction
+        The same number.
+
+    Raises
+    ------
+    TypeError
+        If `value` is no real number.
+    ValueError
+        If it is infinite or NaN.
+
+    Examples
+    --------
+    >>> exact_fraction(0.75, "scale")
+    Fraction(3, 4)
+    """
     if isinstance(value, Integral):
         return Fraction(int(value))
     if isinstance(value, Rational):

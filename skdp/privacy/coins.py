@@ -8,7 +8,6 @@ at last any number of them against the exact gamma.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -122,7 +121,15 @@ def _exceeds(
 
 @lru_cache(maxsize=1)
 def exponential_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Digit tables of an exponential variable: the coarse places, the fine ones."""
+    """Return the digit tables of an exponential variable's binary places.
+
+    Returns
+    -------
+    coarse : ndarray of uint16, shape (n_coarse, 8)
+        For the places that are always drawn: those down to 2^-8.
+    fine : ndarray of uint16, shape (38, 8)
+        For the places from 2^-9 to 2^-46.
+    """
     table = digit_table(Fraction(2**_FINE))
     return table[_FINE - _COARSE :], table[: _FINE - _COARSE]
 
@@ -134,10 +141,28 @@ def settle(
     exact: Callable[[int], Fraction],
     rng: np.random.Generator,
 ) -> NDArray[np.bool_]:
-    """Tell whether variables with coarse places `cells` exceed gamma +- error.
+    """Tell whether exponential variables of known coarse places exceed gamma.
 
-    Where that is uncertain the fine places are drawn, and where it still is,
-    ``exact(i)``, the exact gamma of entry i, decides: about once in 2^45 times.
+    Where that is uncertain the fine places are drawn, and where it still is, the
+    exact gamma decides: about once in 2^45 times.
+
+    Parameters
+    ----------
+    cells : ndarray of int64, shape (n,)
+        The coarse places, drawn already, in units of 2^-8.
+    gamma : ndarray of float64, shape (n,)
+        What to compare with, at least 0.
+    error : ndarray of float64, shape (n,)
+        Bounds on the errors of `gamma`.
+    exact : callable
+        Returns the exact gamma of an index as a Fraction.
+    rng : numpy.random.Generator
+        Where further random bits come from.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        True with probability exp(-gamma) over `cells` and the bits drawn here.
     """
     heads, unsure = _compare(cells, 2.0**-_COARSE, gamma, error)
     if unsure.size:

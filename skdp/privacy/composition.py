@@ -274,6 +274,17 @@ def _merged(parts: PureParts) -> PureParts:
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a delta outside [0, 1)."""
+    """Refuse a delta outside [0, 1).
+
+    Parameters
+    ----------
+    delta : float
+        Where 0 asks for pure privacy.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is outside [0, 1) or NaN.
+    """
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1), got {delta}.")

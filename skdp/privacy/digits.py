@@ -4,8 +4,8 @@ A geometric variable of ratio a has independent binary digits, digit j being 1 w
 probability a^(2^j) / (1 + a^(2^j)).
 
 What "exact" means here: every digit compares 128 random bits with its probability
-rounded to 128 bits, and digits of probability below 2^-129 are left out. So one
-variable, or two of them, are within a total variation of 2^-119 of their law.
+rounded to 128 bits, and digits of probability below 2^-129 are left out. A variable
+is therefore within a total variation of 2^-119 of its law.
 """
 
 from __future__ import annotations
@@ -27,10 +27,26 @@ _BITS = _LIMB * _LIMBS
 
 @lru_cache(maxsize=1024)
 def digit_table(scale: Fraction) -> NDArray[np.uint16]:
-    """Probabilities of the binary digits of a geometric variable.
+    """Tabulate the probabilities of the binary digits of a geometric variable.
 
-    Row j holds round(2^128 a^(2^j) / (1 + a^(2^j))), a = exp(-1 / scale), as limbs
-    from the most significant on; the rows end where that is 0.
+    Parameters
+    ----------
+    scale : Fraction
+        Positive; the ratio of the variable is a = exp(-1 / scale).
+
+    Returns
+    -------
+    ndarray of uint16, shape (n_digits, 8)
+        Row j holds round(2^128 a^(2^j) / (1 + a^(2^j))) as limbs from the most
+        significant on; the rows end where that is 0. Kept, hence read-only.
+
+    Examples
+    --------
+    >>> table = digit_table(Fraction(1))
+    >>> table.shape
+    (7, 8)
+    >>> round(float(table[0, 0]) / 2**16, 3)  # e^-1 / (1 + e^-1)
+    0.269
     """
     rows: list[list[int]] = []
     while threshold := _threshold(Fraction(2 ** len(rows)) / scale):
@@ -53,9 +69,23 @@ def _threshold(weight: Fraction) -> int:
 def draw_digits(
     table: NDArray[np.uint16], n: int, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Draw n independent columns of digits, one row for every row of the table.
+    """Draw independent binary digits with the probabilities of a table.
 
     The first limb settles all but one digit in 65 536; more are drawn on a tie.
+
+    Parameters
+    ----------
+    table : ndarray of uint16, shape (n_digits, 8)
+        Rows of digit tables.
+    n : int
+        How many columns to draw.
+    rng : numpy.random.Generator
+        Where the random bits come from.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_digits, n)
+        One row for every row of the table.
     """
     drawn = _limbs(len(table) * n, rng).reshape(len(table), n)
     digits = drawn < table[:, :1]
@@ -78,7 +108,23 @@ def _limbs(n: int, rng: np.random.Generator) -> NDArray[np.uint16]:
 
 
 def to_integers(digits: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Read columns of binary digits, least significant first, as integers."""
+    """Read columns of binary digits as integers.
+
+    Parameters
+    ----------
+    digits : ndarray of bool, shape (n_digits, n)
+        At most 63 digits a column, the least significant first.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The integers.
+
+    Examples
+    --------
+    >>> to_integers(np.array([[True, False], [True, True]]))
+    array([3, 2])
+    """
     packed = np.packbits(digits, axis=0, bitorder="little")
     columns = np.zeros((digits.shape[1], 8), dtype=np.uint8)
     columns[:, : len(packed)] = packed.T
@@ -88,7 +134,28 @@ def to_integers(digits: NDArray[np.bool_]) -> NDArray[np.int64]:
 def draw_geometric(
     table: NDArray[np.uint16], n: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw n geometric variables, P(g) = (1 - a) a^g, from their digit table."""
+    """Draw geometric variables, P(g) = (1 - a) a^g, from their digit table.
+
+    Parameters
+    ----------
+    table : ndarray of uint16, shape (n_digits, 8)
+        What `digit_table` returns, or some of its rows: then only those digits.
+    n : int
+        How many variables to draw.
+    rng : numpy.random.Generator
+        Where the random bits come from.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Independent draws.
+
+    Examples
+    --------
+    >>> table = digit_table(Fraction(5))
+    >>> draw_geometric(table, 3, np.random.default_rng(0)).shape
+    (3,)
+    """
     if n <= BLOCK:
         return to_integers(draw_digits(table, n, rng))
     sizes = [min(BLOCK, n - start) for start in range(0, n, BLOCK)]

@@ -2,7 +2,7 @@
 
 A plan is what `composition` prices in three ways: a tuple of (epsilon, count) pairs
 of mechanisms fixed in advance. Which bound is used does not depend on the records,
-so the best may be taken. Scaled plans stay within the budget in exact terms.
+so the best may be taken. A scaled plan, priced again, costs at most its budget.
 """
 
 from __future__ import annotations

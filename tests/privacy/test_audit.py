@@ -42,16 +42,18 @@ from skdp.queries import KendallDependence, Marginal, PublicFacts
 from skdp.records import Categorical, CountTable, Ordinal, Schema
 
 ERROR = 1e-3  # one minus the confidence of a bound
+# An event is chosen by a stricter bound, so that luck in few runs does not choose it.
+ERROR_OF_CHOICE = 1e-6
 MOST_THRESHOLDS = 400
 
 
 # --- the audit ----------------------------------------------------------------------
 
 
-def interval(hits, others, n):
+def interval(hits, others, n, error):
     """Bound two probabilities: the first from below, the second from above."""
-    low = np.nan_to_num(beta.ppf(ERROR / 2, hits, n - hits + 1))
-    high = np.nan_to_num(beta.ppf(1 - ERROR / 2, others + 1, n - others), nan=1.0)
+    low = np.nan_to_num(beta.ppf(error / 2, hits, n - hits + 1))
+    high = np.nan_to_num(beta.ppf(1 - error / 2, others + 1, n - others), nan=1.0)
     return low, high
 
 
@@ -96,11 +98,11 @@ def loss_bound(first, second, loss=pure_loss, **options):
             if len(thresholds) > MOST_THRESHOLDS:
                 thresholds = np.quantile(chosen, np.linspace(0, 1, MOST_THRESHOLDS))
             hits = (chosen[:, None, :] >= thresholds[:, None]).sum(axis=2)
-            promise = loss(*interval(*hits, n), **options)
+            promise = loss(*interval(*hits, n, ERROR_OF_CHOICE), **options)
             best = promise.argmax()
             hits = (proving >= thresholds[best]).sum(axis=1)[:, None]
-            proved = loss(*interval(*hits, proving.shape[1]), **options)[0]
-            choices.append((promise[best], proved))
+            proved = loss(*interval(*hits, proving.shape[1], ERROR), **options)
+            choices.append((promise[best], proved[0]))
     return float(max(choices)[1])
 
 
@@ -114,7 +116,7 @@ class Case:
     worlds: tuple[CountTable, CountTable]
     run: Callable[[Curator], Any]
     power: float  # share of the declared loss that the audit has to find
-    n_runs: int = 6000
+    n_runs: int = 4000
     loss: Callable = pure_loss
     n_broken_runs: int = 2000
 
@@ -173,7 +175,7 @@ def two_pairs(n=4):
 
 
 def laplace_counts(curator):
-    no, yes = curator.laplace(Marginal("a"), epsilon=1.5)
+    no, yes = curator.laplace(Marginal("a"), epsilon=2.0)
     return np.clip(no, 1, 2) - np.clip(yes, 0, 1)  # a function of the likelihood
 
 
@@ -215,46 +217,46 @@ def sieve_and_examine(curator, sample_size=None):
 
 
 CASES = {
-    "laplace, counts": Case(counts((2, 0), (1, 1)), laplace_counts, 0.8),
+    "laplace, counts": Case(counts((2, 0), (1, 1)), laplace_counts, 0.8, 5000),
     "laplace, one stratum": Case(
         one_stratum(),
-        lambda c: c.laplace(KendallDependence("x", "y"), epsilon=1.5),
+        lambda c: c.laplace(KendallDependence("x", "y"), epsilon=2.0),
         0.8,
     ),
     "laplace, two strata": Case(
         two_strata(),
-        lambda c: c.laplace(KendallDependence("x", "y", "z"), epsilon=1.5),
+        lambda c: c.laplace(KendallDependence("x", "y", "z"), epsilon=2.0),
         0.8,
         n_broken_runs=3000,
     ),
     "gaussian, counts": Case(
-        counts((2, 0), (1, 1)), gaussian_counts, 0.5, 4000, concentrated_loss
+        counts((2, 0), (1, 1)), gaussian_counts, 0.45, 3000, concentrated_loss
     ),
     "gaussian, one stratum": Case(
         one_stratum(),
         lambda c: c.gaussian(KendallDependence("x", "y"), rho=2.0),
-        0.5,
-        4000,
+        0.45,
+        3000,
         concentrated_loss,
     ),
     "exponential": Case(
         counts((1, 2), (0, 3)),
-        lambda c: c.exponential(Marginal("a"), epsilon=1.5),
+        lambda c: c.exponential(Marginal("a"), epsilon=2.0),
         0.55,
         n_broken_runs=3000,
     ),
     "noisy max": Case(
-        counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=1.5), 0.8
+        counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=2.0), 0.8
     ),
-    "sparse vector": Case(two_pairs(), sparse_vector, 0.4, 4000, n_broken_runs=4000),
+    "sparse vector": Case(two_pairs(), sparse_vector, 0.4, n_broken_runs=4000),
     "sieve and examine": Case(
-        two_pairs(), sieve_and_examine, 0.35, 4000, n_broken_runs=3000
+        two_pairs(), sieve_and_examine, 0.3, 3000, n_broken_runs=3000
     ),
     "sieve and examine, sub-sampled": Case(
         two_pairs(),
         lambda c: sieve_and_examine(c, sample_size=2),
-        0.35,
-        4000,
+        0.3,
+        3000,
         n_broken_runs=3000,
     ),
 }
@@ -297,10 +299,11 @@ def test_half_the_noise_is_found_out(name, monkeypatch):
 
 
 def test_a_gaussian_keeps_to_its_curve():
-    first, second, rho = CASES["gaussian, counts"].outputs(4000)
-    for delta in (1e-3, 1e-2, 1e-1):
+    first, second, rho = CASES["gaussian, counts"].outputs(2000)
+    for delta, power in ((1e-6, 0.2), (0.1, 0.4)):
         found = loss_bound(first, second, delta=delta)
-        assert 0.5 * dp_from_zcdp(rho, delta) <= found <= dp_from_zcdp(rho, delta)
+        declared = dp_from_zcdp(rho, delta)
+        assert power * declared <= found <= declared
 
 
 def test_the_published_sensitivity_is_found_out(monkeypatch):
@@ -347,26 +350,31 @@ def no_bill(monkeypatch):
 
 def matches(curator):
     """Alternate two questions, and count the answers the first records make likely."""
-    mechanism = curator.sparse_vector(rounds=1, epsilon=3.0)
-    questions = [(AB, -UNIT / 2), (CD, -UNIT / 2)] * 5
+    mechanism = curator.sparse_vector(rounds=1, epsilon=2.5)
+    questions = [(AB, -UNIT / 2), (CD, -UNIT / 2)] * 8
     seen = transcript(mechanism, questions)
     return sum(answer == (i % 2) for i, (answer, _) in enumerate(seen))
 
 
 def unpaid(curator):
     mechanism = curator.sieve_and_examine(
-        rounds=1, sieve_epsilon=2.0, examine_epsilon=0.5
+        rounds=1, sieve_epsilon=3.0, examine_epsilon=0.5
     )
     return transcript(mechanism, adversarial(6))
 
 
 @pytest.mark.parametrize(
     ("break_it", "run"),
-    [(no_question_noise, sparse_vector), (no_end, matches), (no_bill, unpaid)],
+    [
+        (no_question_noise, sparse_vector),
+        (no_bill, unpaid),
+        pytest.param(no_end, matches, marks=pytest.mark.slow),
+    ],
 )
 def test_a_broken_sparse_vector_is_found_out(break_it, run, monkeypatch):
     break_it(monkeypatch)
-    found, charged = Case(two_pairs(), run, 0).audit(2000)
+    n_runs = 4000 if break_it is no_end else 1500
+    found, charged = Case(two_pairs(), run, 0).audit(n_runs)
     print(f"{break_it.__name__}: {found:.3f} of {charged:.3f}")
     assert found > charged
 

@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 from skdp.privacy.accounting import dp_from_zcdp
 from skdp.privacy.composition import (
     basic_composition_epsilon,
-    best_composition_epsilon,
     n_outcomes,
     optimal_composition_delta,
     optimal_composition_epsilon,
-    scale_parts,
-    scale_parts_to,
     zcdp_composition,
 )
+from skdp.privacy.plans import scale_parts
 
 EVEN = ((0.05, 50), (0.05, 50))
 UNEVEN = ((0.08, 50), (0.02, 50))
@@ -63,7 +61,6 @@ def test_the_known_plan_of_fifty_rounds():
     assert basic_composition_epsilon(EVEN) == pytest.approx(5.0)
     assert dp_from_zcdp(zcdp_composition(EVEN), 1e-6) == pytest.approx(2.42, abs=5e-3)
     assert optimal_composition_epsilon(EVEN, 1e-6) == pytest.approx(2.21, abs=5e-3)
-    assert best_composition_epsilon(EVEN, 1e-6)[1] == "optimal"
 
 
 def test_the_mean_of_unequal_epsilons_would_be_too_cheap():
@@ -129,17 +126,6 @@ def test_epsilon_and_delta_invert_each_other(parts, delta):
         )
 
 
-@given(plans, deltas)
-@settings(derandomize=True, max_examples=60, deadline=None)
-def test_the_optimal_composition_is_the_best(parts, delta):
-    epsilon, composition = best_composition_epsilon(parts, delta)
-    optimal = optimal_composition_epsilon(parts, delta)
-    zcdp = dp_from_zcdp(zcdp_composition(parts), delta)
-    assert epsilon == min(optimal, zcdp, basic_composition_epsilon(parts))
-    assert optimal <= min(zcdp, basic_composition_epsilon(parts)) * (1 + 1e-9) + 1e-12
-    assert composition in ("basic", "zcdp", "optimal")
-
-
 @given(plans, st.floats(0, 5), st.floats(0, 5))
 @settings(derandomize=True, max_examples=60, deadline=None)
 def test_delta_falls_with_epsilon_and_grows_with_the_plan(parts, epsilon, more):
@@ -150,31 +136,6 @@ def test_delta_falls_with_epsilon_and_grows_with_the_plan(parts, epsilon, more):
     longer = (*parts, (0.5, 1))
     assert delta <= optimal_composition_delta(longer, epsilon) * slack
     assert delta <= optimal_composition_delta(scale_parts(parts, 1.1), epsilon) * slack
-
-
-@given(plans, st.floats(0.01, 10), st.one_of(st.just(0.0), deltas))
-@settings(derandomize=True, max_examples=80, deadline=None)
-def test_scaling_uses_the_whole_budget_and_no_more(parts, epsilon, delta):
-    factor, composition = scale_parts_to(epsilon, delta, parts)
-    scaled = scale_parts(parts, factor)
-    costs = {"basic": basic_composition_epsilon(scaled)}
-    if delta > 0:
-        costs["zcdp"] = dp_from_zcdp(zcdp_composition(scaled), delta)
-        costs["optimal"] = optimal_composition_epsilon(scaled, delta)
-    assert costs[composition] <= epsilon
-    larger = scale_parts(parts, factor * (1 + 1e-9))
-    assert best_composition_epsilon(larger, delta)[0] > epsilon
-    if delta == 0:
-        assert composition == "basic"
-
-
-def test_scaling_by_every_composition():
-    assert scale_parts_to(1.0, 0.0, ((0.5, 4),)) == (0.5, "basic")
-    assert scale_parts_to(1.0, 1e-6, EVEN)[1] == "optimal"
-    factor, composition = scale_parts_to(1.0, 1e-6, ((0.05, 5000), (0.01, 5000)))
-    assert composition == "zcdp"  # the optimal sum would be too long
-    scaled = scale_parts(((0.05, 5000), (0.01, 5000)), factor)
-    assert best_composition_epsilon(scaled, 1e-6)[0] <= 1.0
 
 
 def test_equal_epsilons_are_merged_and_order_is_irrelevant():
@@ -198,7 +159,6 @@ def test_the_ends_of_the_range():
     assert optimal_composition_epsilon(((1.0, 1),), 0.99) == 0
     assert optimal_composition_delta(((1000.0, 3),), 10.0) == pytest.approx(1.0)
     assert optimal_composition_delta(((1.0, 1),), 0.0) == pytest.approx(math.tanh(0.5))
-    assert best_composition_epsilon((), 1e-6) == (0.0, "basic")
 
 
 def test_long_plans_are_composed_exactly():
@@ -225,7 +185,6 @@ def test_too_many_outcomes_are_refused():
         optimal_composition_delta(parts, 1.0)
     with pytest.raises(ValueError, match="too large to compute"):
         optimal_composition_epsilon(parts, 1e-6)
-    assert best_composition_epsilon(parts, 1e-6)[1] == "zcdp"
 
 
 def test_three_epsilons_are_composed_exactly_while_they_are_few():
@@ -244,8 +203,6 @@ def test_impossible_plans_are_refused(parts):
         lambda: zcdp_composition(parts),
         lambda: optimal_composition_delta(parts, 1.0),
         lambda: optimal_composition_epsilon(parts, 1e-6),
-        lambda: best_composition_epsilon(parts, 1e-6),
-        lambda: scale_parts_to(1.0, 1e-6, parts),
     ):
         with pytest.raises(ValueError, match="every (epsilon|count) must be"):
             call()
@@ -253,23 +210,14 @@ def test_impossible_plans_are_refused(parts):
 
 @pytest.mark.parametrize("bad", [-1e-9, 1.0, math.nan])
 def test_impossible_deltas_are_refused(bad):
-    for call in (
-        lambda: optimal_composition_epsilon(EVEN, bad),
-        lambda: best_composition_epsilon(EVEN, bad),
-        lambda: scale_parts_to(1.0, bad, EVEN),
-    ):
-        with pytest.raises(ValueError, match=r"delta must be in \[0, 1\)"):
-            call()
+    with pytest.raises(ValueError, match=r"delta must be in \[0, 1\)"):
+        optimal_composition_epsilon(EVEN, bad)
 
 
-def test_impossible_budgets_are_refused():
-    for bad in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="epsilon must be finite and positive"):
-            scale_parts_to(bad, 1e-6, EVEN)
-    with pytest.raises(ValueError, match="epsilon must be finite and at least 0"):
-        optimal_composition_delta(EVEN, -0.1)
-    with pytest.raises(ValueError, match="positive epsilon"):
-        scale_parts_to(1.0, 1e-6, ((0.0, 3),))
+def test_impossible_epsilons_are_refused():
+    for bad in (-0.1, math.nan, math.inf):
+        with pytest.raises(ValueError, match="epsilon must be finite and at least 0"):
+            optimal_composition_delta(EVEN, bad)
 
 
 def test_numpy_numbers_are_welcome():

@@ -12,30 +12,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skdp.privacy import noise
-from skdp.privacy.noise import (
-    bernoulli_exp,
-    bernoulli_exp_multiples,
-    discrete_gaussian,
-    discrete_laplace,
-)
+from skdp.privacy.coins import exponential_tables
+from skdp.privacy.digits import digit_table
+from skdp.privacy.noise import discrete_gaussian, discrete_laplace
 
 MILLION = 10**6
 SCALES = (0.3, 1.0, Fraction(7, 3), 20, 1000.0)
 SIGMAS = (0.3, 0.8, 1.0, 2.5, 31.7, 1000.0)
-
-
-class Script:
-    """A generator that answers with prepared words of 16 bits, then with zeros."""
-
-    def __init__(self, *limbs: int) -> None:
-        self.limbs = list(limbs)
-
-    def integers(self, low, high, size, dtype):
-        """Return the next words of 64 bits, one prepared word of 16 bits in each."""
-        assert (low, high, dtype) == (0, 2**64, np.uint64)
-        taken, self.limbs = self.limbs[: 4 * size], self.limbs[4 * size :]
-        taken += [0] * (4 * size - len(taken))
-        return np.array(taken, dtype=np.uint16).view(np.uint64)
 
 
 def laplace_pmf(k: np.ndarray, scale: float) -> np.ndarray:
@@ -78,56 +61,10 @@ def goodness_of_fit(draws: np.ndarray, pmf, reach: int) -> float:
 # --- by exact arithmetic ----------------------------------------------------
 
 
-def mpmath():
-    """Return mpmath at 100 digits, the referee of the decimal arithmetic."""
-    module = pytest.importorskip("mpmath", reason="mpmath is the referee here")
-    module.mp.dps = 100
-    return module
-
-
-def thresholds(scale: Fraction) -> list[int]:
-    """Read a digit table back as integers of 128 bits."""
-    return [
-        sum(int(limb) << 16 * (7 - k) for k, limb in enumerate(row))
-        for row in noise._digit_table(scale)
-    ]
-
-
-@pytest.mark.parametrize(
-    "scale", [Fraction(1, 100), Fraction(0.3), Fraction(7, 3), 1, 1000, 2**46, 2**50]
-)
-def test_digit_probabilities_are_right_to_128_bits(scale):
-    mp = mpmath()
-    scale = Fraction(scale)
-    found = thresholds(scale)
-    for j in range(len(found) + 1):
-        weight = mp.mpf(scale.denominator) * 2**j / scale.numerator
-        truth = 2**128 * mp.exp(-weight) / (1 + mp.exp(-weight))
-        mine = found[j] if j < len(found) else 0
-        assert abs(mine - truth) <= 0.5 + 1e-30
-
-
-@pytest.mark.parametrize("scale", [Fraction(0.3), Fraction(0.7), Fraction(3, 2)])
-def test_the_laplace_law_follows_from_the_digits(scale):
-    mp = mpmath()
-    geometric, found = [1], thresholds(scale)
-    for t in found:  # in units of 2^-128 a digit
-        geometric = [p * (2**128 - t) for p in geometric] + [p * t for p in geometric]
-    unit = mp.mpf(2) ** (-2 * 128 * len(found))
-    a = mp.exp(-mp.mpf(scale.denominator) / scale.numerator)
-    distance = mp.mpf(0)
-    for k in range(-len(geometric) + 1, len(geometric)):
-        pairs = zip(geometric[max(k, 0) :], geometric[max(-k, 0) :], strict=False)
-        truth = (1 - a) / (1 + a) * a ** abs(k)
-        distance += abs(sum(p * q for p, q in pairs) * unit - truth)
-    assert distance / 2 < mp.mpf(2) ** -122
-
-
 @pytest.mark.parametrize(
     "sigma2", [Fraction(1, 9), Fraction(1), Fraction(49, 4), 10**6]
 )
 def test_the_gaussian_law_follows_from_proposal_and_acceptance(sigma2):
-    mp = mpmath()
     plan = noise._gaussian_plan(Fraction(sigma2))
     assert (plan.scale - 1) ** 2 <= sigma2 < plan.scale**2
     for k in (0, 1, -1, 2, 5, -17, 1234):
@@ -136,171 +73,10 @@ def test_the_gaussian_law_follows_from_proposal_and_acceptance(sigma2):
         # log of proposal times acceptance, against log of the target, relative to k=0
         mine = Fraction(-abs(k), plan.scale) - gamma + plan.gamma(0)
         assert mine == Fraction(-(k**2)) / (2 * Fraction(sigma2))
-    table = noise._digit_table(Fraction(plan.scale))
-    assert (plan.table[: len(table)] == table).all()
-    assert (plan.table[len(table) : 2 * len(table)] == table).all()
-    coarse = thresholds(Fraction(2**8))
-    assert len(plan.table) == 2 * len(table) + len(coarse)
-    assert float(mp.mpf(coarse[0]) / 2**128) == pytest.approx(0.5 - 2**-10, abs=1e-6)
-
-
-@given(st.integers(0, 2**57 - 1))
-@settings(derandomize=True, max_examples=50, deadline=None)
-def test_digits_are_read_as_binary_numbers(value):
-    digits = np.array([[value >> j & 1] for j in range(57)], dtype=bool)
-    assert noise._integers(digits).tolist() == [value]
-
-
-def test_no_digits_are_read_as_zeros():
-    assert noise._integers(np.zeros((0, 3), dtype=bool)).tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("limbs", "digit"),
-    [
-        ((4,), True),
-        ((6,), False),
-        ((5, 6), True),
-        ((5, 8), False),
-        ((5, 7, 0, 0, 0, 0, 0, 8), True),
-        ((5, 7, 0, 0, 0, 0, 0, 10), False),
-        ((5, 7, 0, 0, 0, 0, 0, 9), False),  # 128 equal bits: not below
-    ],
-)
-def test_ties_draw_further_bits(limbs, digit):
-    table = np.array([[5, 7, 0, 0, 0, 0, 0, 9]], dtype=np.uint16)
-    script = Script(*(x for limb in limbs for x in (limb, 0, 0, 0)))
-    assert noise._digits(table, 1, script)[0, 0] == digit
-
-
-def test_ties_go_back_to_their_own_place():
-    table = np.array([[5] * 8, [9] * 8], dtype=np.uint16)
-    # Row 0: 1 is below 5, 5 ties, 8 is above. Row 1: 9 ties, 5 is below, 10 above.
-    first = (1, 5, 8, 9, 5, 10, 0, 0)
-    low_digits = noise._digits(table, 3, Script(*first, 0, 0))
-    assert low_digits.tolist() == [[True, True, False], [True, True, False]]
-    high_digits = noise._digits(table, 3, Script(*first, 6, 10))
-    assert high_digits.tolist() == [[True, False, False], [False, True, False]]
-    mixed_digits = noise._digits(table, 3, Script(*first, 6, 0))
-    assert mixed_digits.tolist() == [[True, False, False], [True, True, False]]
-
-
-def test_the_largest_noise_fits_64_bits():
-    biggest = noise._geometric(noise._digit_table(Fraction(2**50)), 1, Script())
-    assert biggest.tolist() == [2**57 - 1]
-    wide = discrete_laplace(2**50, 1000, np.random.default_rng(0))
-    assert 2**49 < np.abs(wide).mean() < 2**51
-
-
-# --- coins ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("gamma", [0, 0.001, Fraction(1, 3), 1.0, 3, 9.5])
-def test_coins_have_the_right_probability(gamma):
-    n = 30_000
-    heads = bernoulli_exp([gamma] * n, np.random.default_rng(1)).sum()
-    assert stats.binomtest(int(heads), n, math.exp(-gamma)).pvalue > 1e-3
-
-
-@pytest.mark.parametrize(
-    "rate", [Fraction(1, 512), Fraction(1, 300), Fraction(3, 1024)]
-)
-def test_exponents_inside_a_coarse_cell_are_resolved(rate):
-    multiples = np.ones(MILLION, dtype=np.int64)
-    heads = int(
-        bernoulli_exp_multiples(rate, multiples, np.random.default_rng(4)).sum()
-    )
-    assert stats.binomtest(heads, MILLION, math.exp(-rate)).pvalue > 1e-3
-
-
-def test_coarse_and_fine_places_are_consecutive():
-    coarse, fine = noise._exponential_tables()
-    assert (coarse == noise._digit_table(Fraction(2**8))).all()
-    assert len(fine) == 38
-    assert (fine == noise._digit_table(Fraction(2**46))[:38]).all()
-
-
-def test_impossible_coins_never_show_heads():
-    rng = np.random.default_rng(0)
-    assert not any(bernoulli_exp([10**400, Fraction(10**30), 1e300, 200.0], rng))
-    assert bernoulli_exp(0, rng) is True
-
-
-@pytest.mark.parametrize("exact_path", [False, True])
-def test_multiples_have_the_right_probability(exact_path):
-    multiples = np.repeat(np.arange(8), 300 if exact_path else 50_000)
-    rng = np.random.default_rng(2)
-    if exact_path:  # an error bound so large that every coin is decided exactly
-        unsure = np.full(multiples.size, 1e3)
-        rate = Fraction(2, 5)
-        heads = noise._exceeds(
-            0.4 * multiples, unsure, lambda i: rate * int(multiples[i]), rng
-        )
-    else:
-        heads = bernoulli_exp_multiples(Fraction(2, 5), multiples, rng)
-    for k in range(8):
-        tosses = heads[multiples == k]
-        chance = math.exp(-0.4 * k)
-        assert stats.binomtest(int(tosses.sum()), tosses.size, chance).pvalue > 1e-3
-
-
-def test_multiples_survive_extremes():
-    rng = np.random.default_rng(0)
-    multiples = np.array([0, 1, 2**62])
-    assert bernoulli_exp_multiples(1e308, multiples, rng).tolist() == [
-        True,
-        False,
-        False,
-    ]
-    assert bernoulli_exp_multiples(0, multiples, rng).all()
-    assert bernoulli_exp_multiples(5e-324, multiples, rng).all()
-    assert bernoulli_exp_multiples(1.0, multiples[:0], rng).size == 0
-
-
-@pytest.mark.parametrize(
-    ("gamma", "heads"),
-    [
-        (Fraction(12345, 2**46), True),  # on the lower end of the cell
-        (Fraction(12346, 2**46), False),  # on its upper end
-        (Fraction(1, 10), False),
-        (Fraction(0), True),
-    ],
-)
-def test_exact_comparison_needs_no_further_digit_outside_the_cell(gamma, heads):
-    assert noise._exceeds_exactly(12345, 46, gamma, rng=None) is heads
-
-
-@pytest.mark.parametrize("inside", [Fraction(1, 3), Fraction(3, 4), Fraction(1, 2**70)])
-def test_near_ties_are_decided_by_further_digits(inside):
-    rng = np.random.default_rng(3)
-    gamma = Fraction(2**50 + inside, 2**46)
-    n = 1000
-    heads = sum(noise._exceeds_exactly(2**50, 46, gamma, rng) for _ in range(n))
-    assert stats.binomtest(heads, n, float(1 - inside)).pvalue > 1e-3
-
-
-def test_a_near_tie_reaches_the_exact_comparison():
-    # Coarse places 1 and fine places 0 put E in [2^-8, 2^-8 + 2^-46).
-    cells = np.array([1, 1, 1])
-    gamma = np.full(3, 2.0**-8)
-    asked = []
-
-    def exact(i):
-        asked.append(i)
-        return Fraction(1, 2**8) + (Fraction(1, 2**200) if i == 1 else 0)
-
-    fine_zero = Script(*[65535] * (38 * 3 + 2))
-    heads = noise._settle(cells, gamma, gamma * 2.0**-50, exact, fine_zero)
-    assert asked == [0, 1, 2]
-    assert heads[0] and heads[2]
-
-
-def test_an_uncertain_comparison_is_never_called_certain():
-    cells, width = np.array([3, 3, 3, 3]), 0.25
-    gamma, error = np.array([0.7, 0.8, 1.0, 1.1]), np.full(4, 0.06)
-    above, unsure = noise._compare(cells, width, gamma, error)
-    assert above.tolist() == [False, False, False, False]
-    assert unsure.tolist() == [0, 1, 2]
+    table = digit_table(Fraction(plan.scale))
+    coarse, _ = exponential_tables()
+    assert plan.n_digits == len(table)
+    assert plan.table.tolist() == [*table.tolist(), *table.tolist(), *coarse.tolist()]
 
 
 @given(
@@ -345,6 +121,11 @@ def test_large_scales_follow_the_continuous_law():
     assert stats.kstest(laplace, stats.laplace(scale=2.0**40).cdf).pvalue > 1e-3
     gaussian = discrete_gaussian(Fraction(2**80), 200_000, rng)
     assert stats.kstest(gaussian, stats.norm(scale=2.0**40).cdf).pvalue > 1e-3
+
+
+def test_the_largest_noise_fits_64_bits():
+    wide = discrete_laplace(2**50, 1000, np.random.default_rng(0))
+    assert 2**49 < np.abs(wide).mean() < 2**51
 
 
 @pytest.mark.parametrize("scale", [0.3, 20.0])
@@ -447,20 +228,6 @@ def test_limits_are_allowed_and_more_is_not():
     discrete_gaussian(2**100, 3, rng)
     with pytest.raises(ValueError, match=r"scale must be at most 2\*\*50"):
         discrete_laplace(2**50 + 1, 1, rng)
-
-
-@pytest.mark.parametrize("bad", [-1e-9, math.nan])
-def test_impossible_exponents_are_refused(bad):
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="must be"):
-        bernoulli_exp([0.5, bad], rng)
-    with pytest.raises(ValueError, match="must be"):
-        bernoulli_exp_multiples(bad, np.array([1]), rng)
-
-
-def test_negative_multiples_are_refused():
-    with pytest.raises(ValueError, match="multiples must be at least 0"):
-        bernoulli_exp_multiples(1.0, np.array([-1]), np.random.default_rng(0))
 
 
 def test_vanishing_scales_give_no_noise():

@@ -22,7 +22,7 @@ from skdp.queries import (
 )
 from skdp.records import CountTable, Ordinal, Schema
 
-SCHEMA = Schema([Ordinal(name, range(size)) for name, size in zip("abc", (2, 3, 1))])
+SCHEMA = Schema([Ordinal("a", range(2)), Ordinal("b", range(3)), Ordinal("c", [1])])
 PUBLIC = PublicFacts(10, SCHEMA)
 
 

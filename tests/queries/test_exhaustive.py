@@ -64,7 +64,7 @@ def count_tables(n, n_cells):
     return np.diff(edges, axis=1) - 1
 
 
-# Scores of many data sets at once, shape (n_sets, n_strata, r, c) -> (n_sets,) --------
+# Scores of many sets at once: shape (n_sets, n_strata, r, c) -> (n_sets,) -----
 
 
 def pairs_and_sizes(tables):
@@ -144,7 +144,8 @@ def test_no_neighbours_exceed_the_bound_of_a_score(kind, shape):
 def test_the_scores_above_are_those_of_the_queries(kind):
     rng = np.random.default_rng(0)
     for shape in [(1, 2, 2), (2, 3, 2), (3, 3, 3)]:
-        tables = rng.poisson(rng.choice([0.2, 1, 3], 50)[:, None, None, None], (50, *shape))
+        means = rng.choice([0.2, 1, 3], size=(50, 1, 1, 1))
+        tables = rng.poisson(means, size=(50, *shape))
         for table in tables[tables.any(axis=(1, 2, 3))]:
             n = int(table.sum())
             expected = SCORES[kind](table[None], n)[0]

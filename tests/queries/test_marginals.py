@@ -10,7 +10,7 @@ import pytest
 from skdp.queries import Marginal, PublicFacts
 from skdp.records import CountTable, Ordinal, Schema
 
-SCHEMA = Schema([Ordinal(name, range(size)) for name, size in zip("abc", (2, 3, 1))])
+SCHEMA = Schema([Ordinal("a", range(2)), Ordinal("b", range(3)), Ordinal("c", [1])])
 PUBLIC = PublicFacts(50, SCHEMA)
 CODES = np.random.default_rng(0).integers(0, SCHEMA.shape, size=(50, 3))
 

@@ -23,7 +23,8 @@ def exceedance(threshold, score_scale, noise_scale):
         return 2 * stats.norm.pdf(z) * tail
 
     kink, width = threshold / score_scale, noise_scale / score_scale
-    ends = np.unique(np.clip([0, *(kink + width * np.arange(-30, 31, 5)), 4, 40], 0, 40))
+    around = kink + width * np.arange(-30, 31, 5)  # where the integrand bends
+    ends = np.unique(np.clip([0, *around, 4, 40], 0, 40))
     return sum(
         integrate.quad(integrand, low, high, epsabs=0, epsrel=1e-11, limit=200)[0]
         for low, high in pairwise(ends)
@@ -157,7 +158,7 @@ def test_balanced_levels_have_the_level_of_the_test(r, c):
 def test_strata_make_the_test_careful(levels, n_strata):
     probabilities = balanced(levels)
     level = rejection(probabilities, probabilities, n_strata, n=200, size=3000)
-    assert 0.001 <= level <= 0.055
+    assert (0.03 if n_strata == 4 else 0) <= level <= 0.055
 
 
 @pytest.mark.parametrize("x", [(0.9, 0.1), (0.98, 0.01, 0.01), (0.1, 0.8, 0.1)])
