@@ -19,7 +19,7 @@ from skdp.queries import PublicFacts, Query
 
 from .accounting import zcdp_from_pure
 from .budget import check_budget
-from .grid import Grid, public_sensitivity
+from .grid import Grid, public_sensitivity, refuse_large_scale
 from .ledger import LedgerEntry, PrivacyLedger
 from .noise import discrete_gaussian, discrete_laplace
 from .selection import exponential_mechanism, permute_and_flip
@@ -139,6 +139,7 @@ class Curator:
             return self._public_answer(query)
         grid = Grid.for_query(query, self.public, 1)
         scale = Fraction(grid.sensitivity) / Fraction(epsilon)
+        refuse_large_scale(scale, f"epsilon = {epsilon}")
         entry = self._pay("laplace", query, 1, float(scale) * grid.step, epsilon)
         steps = grid.to_steps(self._evaluate(query, entry, "laplace"))
         noise = discrete_laplace(scale, steps.shape, self._streams.noise)
@@ -170,6 +171,7 @@ class Curator:
             return self._public_answer(query)
         grid = Grid.for_query(query, self.public, 2)
         variance = Fraction(grid.sensitivity) ** 2 / (2 * Fraction(rho))
+        refuse_large_scale(Fraction(sqrt(variance)), f"rho = {rho}")
         scale = sqrt(variance) * grid.step
         entry = self._pay("gaussian", query, 2, scale, inf, rho)
         steps = grid.to_steps(self._evaluate(query, entry, "gaussian"))

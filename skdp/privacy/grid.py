@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from skdp.queries import PublicFacts, Query
 
-__all__ = ["MARGIN_SENSITIVITY", "Grid", "margin_in_steps", "public_sensitivity"]
+from .noise import MAX_SCALE
+
+__all__ = [
+    "MARGIN_SENSITIVITY",
+    "Grid",
+    "margin_in_steps",
+    "public_sensitivity",
+    "refuse_large_scale",
+]
 
 #: A sensitivity is split into about this many steps, so that rounding adds less
 #: than two millionths to it.
@@ -59,6 +67,28 @@ def public_sensitivity(query: Query, public: PublicFacts, ord: float) -> float:
             "noise makes it private. Ask a query of bounded sensitivity instead."
         )
     return sensitivity
+
+
+def refuse_large_scale(scale: Fraction, price: str) -> None:
+    """Refuse noise that would overflow its integers, before anything is spent.
+
+    Parameters
+    ----------
+    scale : Fraction
+        Scale of the noise, in steps.
+    price : str
+        The price that asks for so much noise, in words.
+
+    Raises
+    ------
+    ValueError
+        If the scale is above 2^50 steps.
+    """
+    if scale > MAX_SCALE:
+        raise ValueError(
+            f"{price} is too small: the noise would have a scale of {float(scale):.3g} "
+            f"grid steps, more than {MAX_SCALE:.3g}. Nothing was spent."
+        )
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from skdp.exceptions import BudgetExceededError
@@ -37,7 +38,12 @@ from skdp.queries import PublicFacts, Query
 
 from .accounting import base_epsilon, zcdp_from_pure
 from .budget import check_budget
-from .grid import MARGIN_SENSITIVITY, margin_in_steps, public_sensitivity
+from .grid import (
+    MARGIN_SENSITIVITY,
+    margin_in_steps,
+    public_sensitivity,
+    refuse_large_scale,
+)
 from .ledger import LedgerEntry
 from .noise import discrete_laplace
 
@@ -97,26 +103,32 @@ class SparseVector:
         sample_size: int | None = None,
     ) -> None:
         n = curator.public.n_records
-        self.sample_size = n if sample_size is None else sample_size
-        if not 1 <= self.sample_size <= n:
-            raise ValueError(
-                f"sample_size must lie between 1 and the number of records {n}, got "
-                f"{sample_size}."
-            )
-        if rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {rounds}.")
+        self.sample_size = _whole(
+            n if sample_size is None else sample_size, "sample_size", n
+        )
+        self.rounds = self.rounds_left = _whole(rounds, "rounds")
         check_budget(epsilon, 0.0)
-        self.rounds = rounds
-        self.rounds_left = rounds
         self._curator = curator
         self._sieve: _Sieve | None = None
         sieve_epsilon = base_epsilon(epsilon, self.sample_size / n)
         self._threshold_epsilon = sieve_epsilon / (1 + 2 ** (2 / 3))
         self._question_epsilon = sieve_epsilon - self._threshold_epsilon
+        for price, units in self._prices():
+            refuse_large_scale(_scale(units, price), f"epsilon = {price:.3g} a round")
         self._entry = curator._enter(self._purchase(epsilon))
+
+    def _prices(self) -> list[tuple[float, int]]:
+        """List what each noise may cost, and the units of sensitivity it hides."""
+        return [(self._threshold_epsilon, 1), (self._question_epsilon, 2)]
 
     def _purchase(self, epsilon: float) -> LedgerEntry:
         return _reserve(self, ((epsilon, self.rounds),), nan)
+
+    def __reduce__(self) -> str:
+        raise TypeError(
+            f"A {type(self).__name__} cannot be copied or pickled: the copy would have "
+            "rounds of its own that nobody paid for."
+        )
 
     def ask(self, query: Query, threshold: float, *, tweak: float = 0.0) -> bool:
         """Ask whether a score is at most a threshold.
@@ -151,7 +163,7 @@ class SparseVector:
             )
         if public_sensitivity(query, curator.public, 1) == 0:
             return bool(curator._public_answer(query) <= threshold)
-        if self.rounds_left == 0:
+        if self.rounds_left <= 0:
             raise BudgetExceededError(
                 f"All {self.rounds} rounds of this {self.name} have fired; data access "
                 "has ended."
@@ -181,7 +193,7 @@ class SparseVector:
 
     def _noise(self, sensitivity: int, epsilon: float) -> int:
         """Draw Laplace noise, in steps, for this many units of sensitivity."""
-        scale = Fraction(sensitivity * MARGIN_SENSITIVITY) / Fraction(epsilon)
+        scale = _scale(sensitivity, epsilon)
         return int(discrete_laplace(scale, (), self._curator._streams.noise))
 
 
@@ -236,10 +248,29 @@ class SieveAndExamine(SparseVector):
         parts = ((epsilon, self.rounds), (self._examine_epsilon, self.rounds))
         return _reserve(self, parts, 1 / self._examine_epsilon)
 
+    def _prices(self) -> list[tuple[float, int]]:
+        return [*super()._prices(), (self._examine_epsilon, 1)]
+
     def _confirms(self, query: Query, threshold: float) -> bool:
         value = self._curator._evaluate(query, self._entry, "examine")
         margin = margin_in_steps(float(value), query, threshold, self._curator.public)
         return margin + self._noise(1, self._examine_epsilon) >= 0
+
+
+def _whole(number: int, name: str, most: int | None = None) -> int:
+    """Return a whole number of at least 1, and of at most `most`."""
+    whole = isinstance(number, Integral) and not isinstance(number, bool)
+    if not whole or number < 1 or (most is not None and number > most):
+        bound = "" if most is None else f" and at most the number of records {most}"
+        raise ValueError(
+            f"{name} must be a whole number of at least 1{bound}, got {number!r}."
+        )
+    return int(number)
+
+
+def _scale(units: int, epsilon: float) -> Fraction:
+    """Return the scale, in steps, that hides so many units of sensitivity."""
+    return Fraction(units * MARGIN_SENSITIVITY) / Fraction(epsilon)
 
 
 def _reserve(

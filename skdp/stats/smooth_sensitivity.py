@@ -69,9 +69,10 @@ def largest_smoothness(epsilon: float, delta: float) -> float:
     :math:`(1 - e^{-\beta}) \exp(-(\epsilon/2 + \beta)/(e^\beta - 1)) \le \delta`.
 
     *Proof sketch.* Let neighbours x, y have scales s and :math:`s' = s e^{-\lambda}`,
-    :math:`|\lambda| \le \beta`. Going from s to s' costs a factor :math:`e^{\epsilon/2}`
-    except where :math:`|z|/s > (\epsilon/2 + \lambda)/(e^\lambda - 1)`, a tail whose
-    excess mass is the left side above; shifting the median costs another
+    :math:`|\lambda| \le \beta`. Going from s to s' costs a factor
+    :math:`e^{\epsilon/2}` except in the tail
+    :math:`|z|/s > (\epsilon/2 + \lambda)/(e^\lambda - 1)`, whose excess mass is the
+    left side above; shifting the median costs another
     :math:`e^{\epsilon/2}`, since it moves by at most S(y). For discrete Laplace noise
     the excess is at most :math:`2/(1 + e^{-1/s}) < 2` times as large, so ask for half
     the delta there. The Priv-PC paper has its logarithm on the wrong side.
@@ -95,8 +96,7 @@ def largest_smoothness(epsilon: float, delta: float) -> float:
     """
     if not (epsilon > 0 and 0 < delta < 1):
         raise ValueError(
-            "epsilon must be positive and delta lie in (0, 1), got "
-            f"{epsilon}, {delta}."
+            f"epsilon must be positive and delta lie in (0, 1), got {epsilon}, {delta}."
         )
 
     def excess(beta: float) -> float:

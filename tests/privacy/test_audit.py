@@ -248,7 +248,7 @@ CASES = {
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=2.0), 0.8
     ),
-    "sparse vector": Case(two_pairs(), sparse_vector, 0.4, n_broken_runs=4000),
+    "sparse vector": Case(two_pairs(), sparse_vector, 0.4, 3000, n_broken_runs=4000),
     "sieve and examine": Case(
         two_pairs(), sieve_and_examine, 0.3, 3000, n_broken_runs=3000
     ),
