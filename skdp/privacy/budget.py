@@ -77,11 +77,16 @@ def as_typed(x: float) -> Fraction:
 
 @dataclass(frozen=True)
 class _Loss:
-    """What an accountant was charged so far."""
+    """What an accountant was charged so far.
+
+    Guarantees of ledgers (epsilon, delta), and losses of mechanisms (rho, except with
+    the probability of failure).
+    """
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     rho: float = 0.0
+    failure: Fraction = Fraction(0)
 
 
 class BudgetAccountant:
@@ -183,9 +188,10 @@ class BudgetAccountant:
         """The (epsilon, delta) charged so far."""
         if self.composition == "basic":
             return float(self._loss.epsilon), float(self._loss.delta)
-        if self._loss.rho == 0:
+        if self._loss.rho == self._loss.failure == 0:
             return 0.0, 0.0
-        return dp_from_zcdp(self._loss.rho, self.delta), self.delta
+        rest = float(as_typed(self.delta) - self._loss.failure)
+        return dp_from_zcdp(self._loss.rho, rest), self.delta
 
     def _check(self, loss: _Loss) -> None:
         """Refuse a loss that does not fit the cap."""
@@ -195,9 +201,11 @@ class BudgetAccountant:
                 "cannot report into it: fit in the parent process or in its threads."
             )
         if self.composition == "zcdp":
+            rest = float(as_typed(self.delta) - loss.failure)
             # The relative 1e-12 is the precision of the conversion.
-            cap = zcdp_from_dp(self.epsilon, self.delta) * (1 + 1e-12)
-            fits = loss.rho <= cap
+            fits = rest > 0 and loss.rho <= zcdp_from_dp(self.epsilon, rest) * (
+                1 + 1e-12
+            )
         else:
             fits = loss.epsilon <= as_typed(self.epsilon)
             fits = fits and loss.delta <= as_typed(self.delta)
@@ -209,17 +217,19 @@ class BudgetAccountant:
 
 
 def charge_accountants(
-    epsilon: float, delta: float, rho: float, charged: list[BudgetAccountant]
+    guarantee: tuple[float, float],
+    loss: tuple[float, float],
+    charged: list[BudgetAccountant],
 ) -> None:
     """Charge a purchase to every active accountant, or to none and raise.
 
     Parameters
     ----------
-    epsilon, delta : float
-        Guarantee of the ledger that makes the purchase; added once per accountant
-        that adds guarantees.
-    rho : float
-        zCDP loss of the purchase; added each time where losses are added.
+    guarantee : tuple of (float, float)
+        Epsilon and delta of the ledger that makes the purchase; added once per
+        accountant that adds guarantees.
+    loss : tuple of (float, float)
+        rho and delta of the purchase; added each time where losses are added.
     charged : list of BudgetAccountant
         The accountants that have counted the ledger's guarantee already; extended.
 
@@ -234,15 +244,16 @@ def charge_accountants(
         for accountant in _active:
             before = accountant._loss
             new = not any(accountant is known for known in charged)
-            loss = _Loss(
-                before.epsilon + new * as_typed(epsilon),
-                before.delta + new * as_typed(delta),
-                before.rho + rho,
+            after = _Loss(
+                before.epsilon + new * as_typed(guarantee[0]),
+                before.delta + new * as_typed(guarantee[1]),
+                before.rho + loss[0],
+                before.failure + as_typed(loss[1]),
             )
-            accountant._check(loss)
-            losses.append((accountant, loss, new))
-        for accountant, loss, new in losses:
-            accountant._loss = loss
+            accountant._check(after)
+            losses.append((accountant, after, new))
+        for accountant, after, new in losses:
+            accountant._loss = after
             if new:
                 charged.append(accountant)
 

@@ -55,6 +55,8 @@ class LedgerEntry:
         fixed before the first answer; empty if it is not pure.
     bought : str, default=""
         What the money bought, in words.
+    delta : float, default=0.0
+        Probability with which the losses above may be exceeded.
     """
 
     mechanism: str
@@ -66,6 +68,7 @@ class LedgerEntry:
     rho: float
     parts: tuple[tuple[float, int], ...] = ()
     bought: str = ""
+    delta: float = 0.0
 
 
 @dataclass
@@ -147,13 +150,16 @@ class PrivacyLedger:
                     f"the total to epsilon = {cost:.6g} at delta = {self.delta:.3g}, "
                     f"beyond the budget of {self.epsilon:.6g}. No record was touched."
                 )
-            charge_accountants(self.epsilon, self.delta, entry.rho, self._charged)
+            charge_accountants(
+                (self.epsilon, self.delta), (entry.rho, entry.delta), self._charged
+            )
             self._entries.append(entry)
 
     def _allows(self, entries: list[LedgerEntry]) -> bool:
-        if _pure_total(entries) <= self.epsilon:
+        rest = _delta_left(entries, self.delta)
+        if rest >= 0 and _pure_total(entries) <= self.epsilon:
             return True
-        if self.delta == 0:
+        if rest <= 0:
             return False
         # The relative 1e-12 is the precision of the conversion from zCDP.
         return _total(entries, self.delta) <= self.epsilon * (1 + 1e-12)
@@ -231,7 +237,8 @@ class PrivacyLedger:
         worst case of its epsilon, for the `PLDAccountant`; it states the optimal
         composition, which is valid if the purchases were fixed beforehand, as they
         are in every estimator of this package. Otherwise a composition of zCDP
-        events for the `RdpAccountant`.
+        events for the `RdpAccountant`. Where entries have a delta of their own, ask the
+        accountant for what their sum leaves of yours.
 
         Returns
         -------
@@ -256,17 +263,29 @@ class PrivacyLedger:
 
 
 def _total(entries: list[LedgerEntry], delta: float) -> float:
-    """Return the smallest epsilon that a rule for adaptive purchases proves."""
+    """Return the smallest epsilon that a rule for adaptive purchases proves.
+
+    A mechanism of (epsilon, delta) is one of epsilon that fails with probability delta,
+    so that the deltas of the entries add up and leave the rest to the rules.
+    """
+    rest = _delta_left(entries, delta)
+    if rest < 0:
+        return inf
     pure = _pure_total(entries)
-    if delta == 0:
+    if rest == 0:
         return pure
     rho = sum(entry.rho for entry in entries)
-    concentrated = dp_from_zcdp(rho, delta) if isfinite(rho) else inf
+    concentrated = dp_from_zcdp(rho, rest) if isfinite(rho) else inf
     optimal = inf
     paid = [entry for entry in entries if entry.epsilon > 0]
     if len(paid) == 1 and paid[0].parts:
-        optimal, _ = best_composition_epsilon(paid[0].parts, delta)
+        optimal, _ = best_composition_epsilon(paid[0].parts, rest)
     return min(pure, concentrated, optimal)
+
+
+def _delta_left(entries: list[LedgerEntry], delta: float) -> float:
+    spent = sum((as_typed(entry.delta) for entry in entries), Fraction(0))
+    return float(as_typed(delta) - spent)
 
 
 def _pure_total(entries: list[LedgerEntry]) -> float:

@@ -28,6 +28,7 @@ _DENSE_STRATA = 1 << 16
 _LARGEST_MARGINAL = 1 << 28
 _CACHED_CELLS = 1 << 12
 _CACHED_MARGINALS = 256
+_MOST_SAMPLED = 10**9  # the limit of NumPy's hypergeometric sampler
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,7 +240,50 @@ class CountTable:
                 f"size must be an integer from 0 to n_records = {self.n_records}, "
                 f"not {size!r}."
             )
-        counts = rng.multivariate_hypergeometric(self.counts, int(size))
+        _refuse_many(self.n_records)
+        return self._with_counts(
+            rng.multivariate_hypergeometric(self.counts, int(size))
+        )
+
+    def partition(self, n_blocks: int, rng: np.random.Generator) -> list[CountTable]:
+        """Deal the records out at random into blocks of nearly equal size.
+
+        Which block a record goes to does not depend on its values, so that replacing
+        one record changes one block.
+
+        Parameters
+        ----------
+        n_blocks : int
+            From 1 to n_records.
+        rng : numpy.random.Generator
+            Draws the partition.
+
+        Returns
+        -------
+        list of CountTable
+            The blocks, which together hold every record once; the first ones hold one
+            record more if `n_blocks` does not divide n_records.
+
+        Raises
+        ------
+        ValueError
+            If `n_blocks` is out of range.
+        """
+        if not 1 <= n_blocks <= self.n_records:
+            raise ValueError(
+                f"n_blocks must be from 1 to n_records = {self.n_records}, not "
+                f"{n_blocks!r}."
+            )
+        _refuse_many(self.n_records)
+        size, larger = divmod(self.n_records, n_blocks)
+        left, blocks = self.counts, []
+        for block in range(n_blocks - 1):
+            drawn = rng.multivariate_hypergeometric(left, size + (block < larger))
+            blocks.append(self._with_counts(drawn))
+            left = left - drawn
+        return [*blocks, self._with_counts(left)]
+
+    def _with_counts(self, counts: NDArray[np.int64]) -> CountTable:
         kept = np.flatnonzero(counts)
         rows = np.asfortranarray(self.rows[kept])
         return CountTable(self.schema, rows, counts[kept].astype(np.int64, copy=False))
@@ -257,6 +301,14 @@ class CountTable:
 
     def __repr__(self) -> str:
         return f"CountTable(n_records={self.n_records}, {self.schema!r})"
+
+
+def _refuse_many(n_records: int) -> None:
+    if n_records >= _MOST_SAMPLED:
+        raise ValueError(
+            f"Sub-samples can be drawn of fewer than {_MOST_SAMPLED} records, not of "
+            f"{n_records}. Use all records instead."
+        )
 
 
 def _as_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -286,7 +286,6 @@ def halve_the_noise(monkeypatch):
 @each_case
 def test_no_more_is_lost_than_the_ledger_says(name):
     found, charged = CASES[name].audit()
-    print(f"{name}: {found:.3f} of {charged:.3f} ({found / charged:.0%})")
     assert CASES[name].power * charged <= found <= charged
 
 
@@ -294,7 +293,6 @@ def test_no_more_is_lost_than_the_ledger_says(name):
 def test_half_the_noise_is_found_out(name, monkeypatch):
     halve_the_noise(monkeypatch)
     found, charged = CASES[name].audit(CASES[name].n_broken_runs)
-    print(f"{name}: {found:.3f} of {charged:.3f} ({found / charged:.0%})")
     assert found > charged
 
 
@@ -375,7 +373,6 @@ def test_a_broken_sparse_vector_is_found_out(break_it, run, monkeypatch):
     break_it(monkeypatch)
     n_runs = 4000 if break_it is no_end else 1500
     found, charged = Case(two_pairs(), run, 0).audit(n_runs)
-    print(f"{break_it.__name__}: {found:.3f} of {charged:.3f}")
     assert found > charged
 
 
@@ -428,14 +425,12 @@ PRIV_PC = PrivPCCase(
 
 def test_priv_pc_loses_no_more_than_its_epsilon():
     found, charged = PRIV_PC.audit()
-    print(f"PrivPC: {found:.3f} of {charged:.3f}")
     assert PRIV_PC.power * charged <= found <= charged
 
 
 def test_priv_pc_with_half_the_noise_is_found_out(monkeypatch):
     halve_the_noise(monkeypatch)
     found, charged = PRIV_PC.audit()
-    print(f"PrivPC: {found:.3f} of {charged:.3f}")
     assert found > charged
 
 
@@ -447,7 +442,6 @@ def test_priv_pc_on_three_variables(subsample):
 
     case = PrivPCCase(graph_worlds(3), run, 0.3, 12_000)
     found, charged = case.audit()
-    print(f"PrivPC: {found:.3f} of {charged:.3f}")
     assert case.power * charged <= found <= charged
 
 
@@ -455,7 +449,6 @@ def test_priv_pc_on_three_variables(subsample):
 @each_case
 def test_no_more_is_lost_in_many_more_runs(name):
     found, charged = CASES[name].audit(40_000)
-    print(f"{name}: {found:.3f} of {charged:.3f}")
     assert CASES[name].power * charged <= found <= charged
 
 

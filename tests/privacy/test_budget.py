@@ -171,3 +171,14 @@ def test_a_repeated_seed_is_seen() -> None:
         with pytest.warns(PrivacyLeakWarning, match="random_state=7"):
             note_seed(7)
     note_seed(7)  # nobody looks outside
+
+
+def test_zcdp_composition_counts_the_failures_of_mechanisms() -> None:
+    rho, parts = zcdp_from_pure(0.1), ((0.1, 1),)
+    median = LedgerEntry("median", "q", 1, "", 1, 0.1, rho, parts, delta=4e-7)
+    with BudgetAccountant(1.0, 1e-6, composition="zcdp") as accountant:
+        for _ in range(2):
+            PrivacyLedger(1.0, 1e-6).spend(median)
+        with pytest.raises(BudgetExceededError):
+            PrivacyLedger(1.0, 1e-6).spend(median)
+    assert accountant.spent[0] == pytest.approx(dp_from_zcdp(2 * rho, 2e-7))

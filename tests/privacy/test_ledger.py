@@ -31,6 +31,12 @@ def gaussian(rho: float) -> LedgerEntry:
     return LedgerEntry("gaussian", "q", 1.0, "L2", 1.0, inf, rho)
 
 
+def failing(epsilon: float, delta: float) -> LedgerEntry:
+    """A mechanism of (epsilon, delta)."""
+    rho, parts = zcdp_from_pure(epsilon), ((epsilon, 1),)
+    return LedgerEntry("median", "q", 1.0, "", nan, epsilon, rho, parts, delta=delta)
+
+
 def filled(epsilon: float, delta: float, *entries: LedgerEntry) -> PrivacyLedger:
     ledger = PrivacyLedger(epsilon, delta)
     for entry in entries:
@@ -138,3 +144,24 @@ def test_exports() -> None:
     again = pickle.loads(pickle.dumps(ledger))
     assert again.entries == ledger.entries
     assert len(again.to_frame().columns) == len(PrivacyLedger(1.0).to_frame().columns)
+
+
+def test_deltas_of_mechanisms_add_up_and_leave_the_rest() -> None:
+    ledger = filled(1.0, 3e-6, failing(0.2, 1e-6), failing(0.2, 1e-6))
+    assert ledger.total() == 0.4
+    assert ledger.total(2e-6) == 0.4
+    assert ledger.total(1e-6) == ledger.total(0.0) == inf
+    ledger.spend(failing(0.2, 1e-6))
+    with pytest.raises(BudgetExceededError):
+        ledger.spend(failing(0.2, 1e-12))
+    with pytest.raises(BudgetExceededError):
+        ledger.spend(gaussian(1e-4))
+    ledger.spend(pure((0.4, 1)))
+    assert ledger.total() == 1.0
+
+
+def test_the_rest_of_delta_converts_zcdp() -> None:
+    ledger = filled(5.0, 3e-6, failing(0.2, 1e-6), gaussian(0.1))
+    assert ledger.total() == dp_from_zcdp(0.1 + zcdp_from_pure(0.2), 2e-6)
+    run = LedgerEntry("run", "q", 1.0, "", nan, 5.0, 9.0, ((0.05, 100),), delta=1e-6)
+    assert filled(5.0, 2e-6, run).total() == pytest.approx(2.21, abs=5e-3)

@@ -134,9 +134,7 @@ def words(draws, scales):
 
 
 @pytest.mark.parametrize("sample_size", [None, 5])
-def test_every_firing_refreshes_the_threshold(
-    sample_size, records, score_query, draws
-):
+def test_every_firing_refreshes_the_threshold(sample_size, records, score_query, draws):
     curator = opened(records)
     mechanism = curator.sieve_and_examine(
         rounds=3, sieve_epsilon=0.4, examine_epsilon=0.1, sample_size=sample_size
