@@ -16,14 +16,10 @@ writes ``docs/sensitivity_table.rst`` and, with all digits,
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from math import inf, prod
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +38,6 @@ from skdp.records import CountTable, Ordinal, Schema
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "sensitivity_table.rst"
-RESULTS = ROOT / "benchmarks" / "results" / "sensitivity_tightness.json"
 COMMAND = "python benchmarks/sensitivity_tightness.py"
 
 Codes = NDArray[np.int64]
@@ -346,27 +341,18 @@ def fragment(rows: list[dict[str, str | int | float]]) -> str:
 
 def main() -> None:
     """Search all cases and write the table and the results."""
+    from common import keep  # beside this file; the tests load the search alone
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=6000, help="steps of a climb")
     parser.add_argument("--restarts", type=int, default=3, help="random starts")
     options = parser.parse_args()
-    start = perf_counter()
     rows = []
     for case in cases():
         rows.append(measure(case, options.steps, options.restarts))
         print(*rows[-1].values(), sep="  ", flush=True)
     TABLE.write_text(fragment(rows), encoding="utf-8")
-    report = {
-        "command": f"{COMMAND} --steps {options.steps} --restarts {options.restarts}",
-        "date": date.today().isoformat(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "seconds": round(perf_counter() - start, 1),
-        "rows": rows,
-    }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    keep("sensitivity_tightness", rows)
     worst = max(row["ratio"] for row in rows)
     if worst > 1 + 1e-9:
         raise SystemExit(f"A bound is exceeded: observed/bound = {worst}.")
