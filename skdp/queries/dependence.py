@@ -49,6 +49,9 @@ __all__ = [
 ]
 
 
+MAX_RECORDS = 3_000_000_000
+
+
 @dataclass(frozen=True)
 class DependenceQuery(Query):
     """A score of the dependence of two columns within strata of others.
@@ -79,6 +82,28 @@ class DependenceQuery(Query):
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
         """Return (), the shape of a scalar."""
         return ()
+
+    def check(self, public: PublicFacts) -> None:
+        """Refuse unknown columns, and more records than can be paired in 64 bits.
+
+        Parameters
+        ----------
+        public : PublicFacts
+            Number of records and schema.
+
+        Raises
+        ------
+        SchemaError
+            If a column of the query is missing from the schema.
+        ValueError
+            If there are more than 3e9 records.
+        """
+        super().check(public)
+        if public.n_records > MAX_RECORDS:
+            raise ValueError(
+                f"Pairs of {public.n_records} records cannot be counted in 64 bits; "
+                f"{MAX_RECORDS} is the most."
+            )
 
     def levels(self, public: PublicFacts) -> tuple[int, int]:
         """Return the declared numbers of levels of x and y.
@@ -267,6 +292,8 @@ class NormalizedKendallDependence(DependenceQuery):
     binary variables; otherwise the least of 2.0887, :math:`\sqrt{w(n)}` and
     :math:`\min(13.5,\ 4.5(2 + \alpha_k))/\sqrt{W}`, with W the sum of w over n
     records spread evenly over the strata (w is convex, so no allocation has less).
+    Where the normaliser grows, :math:`|z - z'| \le (|\Delta A| + \Delta W/2)/\sqrt{W'}`
+    for the numerator A, which stays below the same constants.
 
     Parameters
     ----------
@@ -307,7 +334,13 @@ class SpearmanDependence(DependenceQuery):
 
     .. math:: z = \frac{1}{\sqrt n}\Bigl|\sum_i (n_i - 1)\rho_i\Bigr|
 
-    Sensitivity: :math:`6/\sqrt n` with one stratum, :math:`10/\sqrt n` otherwise.
+    Sensitivity: one stratum :math:`6(n-1)/((n+1)\sqrt n)`, half of it for two binary
+    variables; otherwise :math:`\max(10 - 48/(n+3),\ 6 - 12/(n+1))/\sqrt n`, and
+    :math:`6(n-1)/((n+3)\sqrt n)` for two binary variables.
+
+    *Proof sketch.* A stratum that grows to m records moves its term by at most
+    (5m - 7)/(m + 1), or 3(m - 1)/(m + 1) in a 2 x 2 table, where the term is
+    3S/(m + 1). Both are concave in m, so that two strata of (n + 1)/2 are the worst.
 
     Parameters
     ----------
@@ -327,4 +360,8 @@ class SpearmanDependence(DependenceQuery):
 
     @staticmethod
     def _bound(n: int, n_strata: int, r: int, c: int) -> float:
-        return (6 if n_strata == 1 else 10) / sqrt(n)
+        within = (3 if r == c == 2 else 6) * (n - 1) / (n + 1)
+        if n_strata == 1:
+            return within / sqrt(n)
+        between = 6 * (n - 1) / (n + 3) if r == c == 2 else 10 - 48 / (n + 3)
+        return max(within, between) / sqrt(n)

@@ -440,7 +440,7 @@ def test_priv_pc_on_three_variables(subsample):
     def run(X, seed):
         return everything_public(fit(X, seed, subsample=subsample))
 
-    case = PrivPCCase(graph_worlds(3), run, 0.3, 12_000)
+    case = PrivPCCase(graph_worlds(3), run, 0.3, 6000)
     found, charged = case.audit()
     assert case.power * charged <= found <= charged
 
@@ -448,7 +448,7 @@ def test_priv_pc_on_three_variables(subsample):
 @pytest.mark.slow
 @each_case
 def test_no_more_is_lost_in_many_more_runs(name):
-    found, charged = CASES[name].audit(40_000)
+    found, charged = CASES[name].audit(16_000)
     assert CASES[name].power * charged <= found <= charged
 
 

@@ -158,6 +158,12 @@ def test_integers_need_no_grid(ord, bound):
     assert grid.to_answer(grid.to_steps(counts)).dtype == np.int64
 
 
+@pytest.mark.parametrize("square", range(1, 40))
+def test_an_integral_square_root_is_no_smaller_than_the_root(square):
+    grid = Grid.for_query(Anything(sqrt(square), integral=True), PUBLIC, 2)
+    assert Fraction(grid.sensitivity) ** 2 >= square
+
+
 @pytest.mark.parametrize("n_parts", range(1, 40))
 def test_a_square_root_is_rounded_up(n_parts):
     batch = Batch((Marginal("a"),) * n_parts)

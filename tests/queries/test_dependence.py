@@ -13,7 +13,7 @@ from skdp.queries import (
     PublicFacts,
     SpearmanDependence,
 )
-from skdp.records import CountTable, Numeric, Schema
+from skdp.records import Categorical, CountTable, Numeric, Schema
 from skdp.stats import null_scale
 
 KINDS = [KendallDependence, NormalizedKendallDependence, SpearmanDependence]
@@ -111,8 +111,13 @@ def test_normalized_kendall_in_closed_form():
 
 @pytest.mark.parametrize("n", [2, 10, 1000])
 def test_spearman_in_closed_form(n):
-    assert bound(SpearmanDependence, n, 3) == pytest.approx(6 / sqrt(n))
-    assert bound(SpearmanDependence, n, 3, 2) == pytest.approx(10 / sqrt(n))
+    within = 6 * (n - 1) / (n + 1) / sqrt(n)
+    assert bound(SpearmanDependence, n, 3) == pytest.approx(within)
+    assert bound(SpearmanDependence, n, 2) == pytest.approx(within / 2)
+    between = max(within, (10 - 48 / (n + 3)) / sqrt(n))
+    assert bound(SpearmanDependence, n, 3, 2) == pytest.approx(between)
+    binary = max(within / 2, 6 * (n - 1) / (n + 3) / sqrt(n))
+    assert bound(SpearmanDependence, n, 2, 2) == pytest.approx(binary)
 
 
 @KIND
@@ -140,3 +145,11 @@ def test_the_null_scale_comes_from_the_schema(kind):
     per_record = 8 / 40 if kind is KendallDependence else 0.0
     expected = null_scale(2, 3, per_record)
     assert kind("x", "y", ("z",)).null_scale(public) == pytest.approx(expected)
+
+
+def test_more_records_than_pairs_can_count_are_refused() -> None:
+    schema = Schema([Categorical("a", (0, 1)), Categorical("b", (0, 1))])
+    query = KendallDependence("a", "b")
+    query.check(PublicFacts(3_000_000_000, schema))
+    with pytest.raises(ValueError, match="64 bits"):
+        query.check(PublicFacts(3_000_000_001, schema))
