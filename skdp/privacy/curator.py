@@ -8,8 +8,6 @@ noise. A bug in an estimator can waste budget but cannot exceed it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from math import inf, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +15,10 @@ from numpy.typing import NDArray
 
 from skdp.queries import PublicFacts, Query
 
-from .accounting import zcdp_from_pure
-from .budget import check_budget
-from .grid import Grid, public_sensitivity, refuse_large_scale
+from .additive import gaussian, laplace
+from .aggregation import median
+from .choice import exponential, noisy_max, top_k
 from .ledger import LedgerEntry, PrivacyLedger
-from .noise import discrete_gaussian, discrete_laplace
-from .selection import exponential_mechanism, permute_and_flip
 from .sieve_and_examine import SieveAndExamine, SparseVector
 from .streams import RandomStreams
 
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
     from skdp.records import CountTable
 
 __all__ = ["Access", "Curator"]
-
-_NORM_NAMES = {1: "L1", 2: "L2", inf: "Linf"}
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,9 @@ class Curator:
             "noise stream."
         )
 
-    def laplace(self, query: Query, *, epsilon: float) -> NDArray:
+    def laplace(
+        self, query: Query, *, epsilon: float, sample_size: int | None = None
+    ) -> NDArray:
         """Answer with discrete Laplace noise.
 
         Parameters
@@ -123,6 +119,10 @@ class Curator:
             The question.
         epsilon : float > 0
             Price; pure differential privacy.
+        sample_size : int, optional
+            Ask a sub-sample of so many records, drawn without replacement; the noise is
+            then for its size, and for the larger epsilon that sub-sampling amplifies
+            into this price. By default all records.
 
         Returns
         -------
@@ -134,16 +134,7 @@ class Curator:
         BudgetExceededError
             If the ledger refuses; no record was touched.
         """
-        check_budget(epsilon, 0.0)
-        if public_sensitivity(query, self.public, 1) == 0:
-            return self._public_answer(query)
-        grid = Grid.for_query(query, self.public, 1)
-        scale = Fraction(grid.sensitivity) / Fraction(epsilon)
-        refuse_large_scale(scale, f"epsilon = {epsilon}")
-        entry = self._pay("laplace", query, 1, float(scale) * grid.step, epsilon)
-        steps = grid.to_steps(self._evaluate(query, entry, "laplace"))
-        noise = discrete_laplace(scale, steps.shape, self._streams.noise)
-        return grid.to_answer(steps + noise)
+        return laplace(self, query, epsilon, sample_size)
 
     def gaussian(self, query: Query, *, rho: float) -> NDArray:
         """Answer with discrete Gaussian noise.
@@ -165,18 +156,7 @@ class Curator:
         BudgetExceededError
             If the ledger refuses; no record was touched.
         """
-        if not (rho > 0 and isfinite(rho)):
-            raise ValueError(f"rho must be positive and finite, got {rho!r}.")
-        if public_sensitivity(query, self.public, 2) == 0:
-            return self._public_answer(query)
-        grid = Grid.for_query(query, self.public, 2)
-        variance = Fraction(grid.sensitivity) ** 2 / (2 * Fraction(rho))
-        refuse_large_scale(Fraction(sqrt(variance)), f"rho = {rho}")
-        scale = sqrt(variance) * grid.step
-        entry = self._pay("gaussian", query, 2, scale, inf, rho)
-        steps = grid.to_steps(self._evaluate(query, entry, "gaussian"))
-        noise = discrete_gaussian(variance, steps.shape, self._streams.noise)
-        return grid.to_answer(steps + noise)
+        return gaussian(self, query, rho)
 
     def exponential(self, query: Query, *, epsilon: float) -> int:
         """Choose a candidate by the exponential mechanism.
@@ -198,7 +178,7 @@ class Curator:
         BudgetExceededError
             If the ledger refuses; no record was touched.
         """
-        return self._select("exponential", query, epsilon, epsilon**2 / 8)
+        return exponential(self, query, epsilon)
 
     def noisy_max(self, query: Query, *, epsilon: float) -> int:
         """Choose a candidate by report-noisy-max with exponential noise.
@@ -223,7 +203,76 @@ class Curator:
         BudgetExceededError
             If the ledger refuses; no record was touched.
         """
-        return self._select("noisy_max", query, epsilon, zcdp_from_pure(epsilon))
+        return noisy_max(self, query, epsilon)
+
+    def top_k(self, query: Query, k: int, *, epsilon: float) -> NDArray[np.intp]:
+        """Choose k candidates, the best first, by one-shot Gumbel noise.
+
+        Drawn as k exponential mechanisms of ``epsilon / k``, each among the candidates
+        that are left, which has the same law (Durfee, Rogers 2019) and is exact.
+
+        Parameters
+        ----------
+        query : Query
+            Its answer holds a score for each candidate, the larger the better.
+        k : int
+            Number of candidates to choose.
+        epsilon : float > 0
+            Price of all k; also ``epsilon**2 / (8 k)``-zCDP.
+
+        Returns
+        -------
+        ndarray of int, shape (k,)
+            Indices of the chosen candidates.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger refuses; no record was touched.
+        """
+        return top_k(self, query, k, epsilon)
+
+    def median(
+        self,
+        query: Query,
+        *,
+        n_blocks: int,
+        low: float,
+        high: float,
+        epsilon: float,
+        delta: float,
+    ) -> float:
+        """Answer with the noisy median of a scalar query over blocks of records.
+
+        Sub-sample and aggregate (Nissim, Raskhodnikova, Smith 2007): the records are
+        dealt out into blocks at random, a replaced record changes one block, and the
+        median over the blocks gets noise by its smooth sensitivity. For queries of
+        large or infinite sensitivity whose values agree from block to block.
+
+        Parameters
+        ----------
+        query : Query
+            A scalar query; its sensitivity does not matter.
+        n_blocks : int
+            Odd number of blocks, at most the number of records.
+        low, high : float
+            Public bounds; values outside are clipped, and nan counts as `low`.
+        epsilon : float > 0
+            Price.
+        delta : float in (0, 1)
+            Price.
+
+        Returns
+        -------
+        float
+            The noisy median, within the bounds.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger refuses; no record was touched.
+        """
+        return median(self, query, n_blocks, (low, high), (epsilon, delta))
 
     def sparse_vector(
         self, *, rounds: int, epsilon: float, sample_size: int | None = None
@@ -286,45 +335,15 @@ class Curator:
             self, rounds, sieve_epsilon, examine_epsilon, sample_size
         )
 
-    def _select(self, kind: str, query: Query, epsilon: float, rho: float) -> int:
-        check_budget(epsilon, 0.0)
-        draw = {"exponential": exponential_mechanism, "noisy_max": permute_and_flip}
-        if public_sensitivity(query, self.public, inf) == 0:
-            return int(np.argmax(self._public_answer(query)))
-        grid = Grid.for_query(query, self.public, inf)
-        entry = self._pay(kind, query, inf, float("nan"), epsilon, rho)
-        scores = np.ravel(grid.to_steps(self._evaluate(query, entry, kind)))
-        steps = int(grid.sensitivity)
-        return draw[kind](scores, epsilon, steps, self._streams.noise)
-
-    def _pay(
-        self,
-        mechanism: str,
-        query: Query,
-        ord: float,
-        scale: float,
-        epsilon: float,
-        rho: float | None = None,
-    ) -> int:
-        """Enter a single answer and return the index of its entry."""
-        pure = isfinite(epsilon)
-        return self._enter(
-            LedgerEntry(
-                mechanism,
-                str(query),
-                query.sensitivity(self.public, ord),
-                _NORM_NAMES[ord],
-                scale,
-                epsilon,
-                zcdp_from_pure(epsilon) if rho is None else rho,
-                ((epsilon, 1),) if pure else (),
-                "one answer",
-            )
-        )
-
     def _enter(self, entry: LedgerEntry) -> int:
         self.ledger.spend(entry)
         return len(self.ledger) - 1
+
+    def _sample(self, size: int) -> CountTable:
+        """Draw a fresh sub-sample without replacement; all records if it is whole."""
+        if size == self.public.n_records:
+            return self._records
+        return self._records.subsample(size, self._streams.subsampling)
 
     def _evaluate(
         self, query: Query, entry: int, step: str, records: Any = None

@@ -30,13 +30,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
-from numbers import Integral
 from typing import TYPE_CHECKING
 
 from skdp.exceptions import BudgetExceededError
 from skdp.queries import PublicFacts, Query
 
 from .accounting import base_epsilon, zcdp_from_pure
+from .arguments import whole_number
 from .budget import check_budget
 from .grid import (
     MARGIN_SENSITIVITY,
@@ -103,10 +103,10 @@ class SparseVector:
         sample_size: int | None = None,
     ) -> None:
         n = curator.public.n_records
-        self.sample_size = _whole(
+        self.sample_size = whole_number(
             n if sample_size is None else sample_size, "sample_size", n
         )
-        self.rounds = self.rounds_left = _whole(rounds, "rounds")
+        self.rounds = self.rounds_left = whole_number(rounds, "rounds")
         check_budget(epsilon, 0.0)
         self._curator = curator
         self._sieve: _Sieve | None = None
@@ -177,10 +177,8 @@ class SparseVector:
 
     def _start_sieve(self) -> _Sieve:
         curator = self._curator
-        records, public = curator._records, curator.public
-        if self.sample_size < public.n_records:
-            records = records.subsample(self.sample_size, curator._streams.subsampling)
-            public = PublicFacts(self.sample_size, public.schema)
+        records = curator._sample(self.sample_size)
+        public = PublicFacts(self.sample_size, curator.public.schema)
         return _Sieve(records, public, self._noise(1, self._threshold_epsilon))
 
     def _passes_sieve(self, sieve: _Sieve, query: Query, threshold: float) -> bool:
@@ -255,17 +253,6 @@ class SieveAndExamine(SparseVector):
         value = self._curator._evaluate(query, self._entry, "examine")
         margin = margin_in_steps(float(value), query, threshold, self._curator.public)
         return margin + self._noise(1, self._examine_epsilon) >= 0
-
-
-def _whole(number: int, name: str, most: int | None = None) -> int:
-    """Return a whole number of at least 1, and of at most `most`."""
-    whole = isinstance(number, Integral) and not isinstance(number, bool)
-    if not whole or number < 1 or (most is not None and number > most):
-        bound = "" if most is None else f" and at most the number of records {most}"
-        raise ValueError(
-            f"{name} must be a whole number of at least 1{bound}, got {number!r}."
-        )
-    return int(number)
 
 
 def _scale(units: int, epsilon: float) -> Fraction:

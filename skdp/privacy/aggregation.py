@@ -1,0 +1,95 @@
+"""Sub-sample and aggregate: what stands behind `Curator.median`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isfinite, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.queries import Query
+from skdp.stats.smooth_sensitivity import (
+    largest_smoothness,
+    smooth_sensitivity_of_median,
+)
+
+from .accounting import zcdp_from_pure
+from .arguments import whole_number
+from .budget import check_budget
+from .grid import RESOLUTION, refuse_large_scale
+from .ledger import LedgerEntry
+from .noise import discrete_laplace
+
+if TYPE_CHECKING:
+    from .curator import Curator
+
+__all__ = ["median"]
+
+
+def median(
+    curator: Curator,
+    query: Query,
+    n_blocks: int,
+    bounds: tuple[float, float],
+    price: tuple[float, float],
+) -> float:
+    """Answer with a noisy median over blocks; see `Curator.median`."""
+    epsilon, delta = price
+    low, high = bounds
+    n_blocks = _checked(curator, query, n_blocks, bounds, price)
+    # Half the delta: discrete noise has at most twice the excess mass of continuous.
+    beta = largest_smoothness(epsilon, delta / 2)
+    entry = curator._enter(
+        LedgerEntry(
+            mechanism="median",
+            query=f"{query} on each of {n_blocks} blocks",
+            sensitivity=nan,
+            norm="smooth",
+            scale=nan,
+            epsilon=epsilon,
+            rho=zcdp_from_pure(epsilon),
+            parts=((epsilon, 1),),
+            bought="one answer; noise by the smooth sensitivity",
+            delta=delta,
+        )
+    )
+    blocks = curator._records.partition(n_blocks, curator._streams.subsampling)
+    values = [float(curator._evaluate(query, entry, "median", b)) for b in blocks]
+    steps = np.sort(_to_steps(np.array(values), low, high))
+    smooth = smooth_sensitivity_of_median(steps, 0, RESOLUTION, beta)
+    scale = Fraction(float(np.nextafter(2 * smooth, np.inf))) / Fraction(epsilon)
+    noise = int(discrete_laplace(scale, (), curator._streams.noise))
+    noisy = min(max(int(steps[n_blocks // 2]) + noise, 0), RESOLUTION)
+    return low + noisy * (high - low) / RESOLUTION
+
+
+def _to_steps(values: NDArray, low: float, high: float) -> NDArray[np.int64]:
+    """Clip to the bounds, then round to whole steps, before anything is sorted."""
+    shares = (np.clip(np.nan_to_num(values, nan=low), low, high) - low) / (high - low)
+    return np.floor(shares * RESOLUTION + 0.5).astype(np.int64)
+
+
+def _checked(
+    curator: Curator,
+    query: Query,
+    n_blocks: int,
+    bounds: tuple[float, float],
+    price: tuple[float, float],
+) -> int:
+    """Refuse what cannot be asked, before anything is spent."""
+    check_budget(*price)
+    if price[1] == 0:
+        raise ValueError("The median has no pure form: give it a delta > 0.")
+    low, high = bounds
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise ValueError(f"Bounds must be finite and low < high, got {bounds}.")
+    query.check(curator.public)
+    if query.shape(curator.public) != ():
+        raise ValueError(f"The median is one of scalars; {query} is none.")
+    n_blocks = whole_number(n_blocks, "n_blocks", curator.public.n_records)
+    if n_blocks % 2 == 0:
+        raise ValueError(f"n_blocks must be odd, got {n_blocks}.")
+    refuse_large_scale(2 * RESOLUTION / Fraction(price[0]), f"epsilon = {price[0]}")
+    return n_blocks

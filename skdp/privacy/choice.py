@@ -1,0 +1,96 @@
+"""Private choices: what stands behind `Curator.exponential`, `.noisy_max`, `.top_k`."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.queries import Query
+
+from .accounting import zcdp_from_pure
+from .arguments import whole_number
+from .budget import check_budget
+from .grid import Grid, public_sensitivity
+from .ledger import LedgerEntry
+from .selection import exponential_mechanism, permute_and_flip
+
+if TYPE_CHECKING:
+    from .curator import Curator
+
+__all__ = ["exponential", "noisy_max", "top_k"]
+
+
+def exponential(curator: Curator, query: Query, epsilon: float) -> int:
+    """Choose by the exponential mechanism; see `Curator.exponential`."""
+    scores, steps = _bought_scores(
+        curator, "exponential", query, (epsilon, epsilon**2 / 8), 1
+    )
+    if steps == 0:
+        return int(np.argmax(scores))
+    return exponential_mechanism(scores, epsilon, steps, curator._streams.noise)
+
+
+def noisy_max(curator: Curator, query: Query, epsilon: float) -> int:
+    """Choose by report-noisy-max; see `Curator.noisy_max`."""
+    scores, steps = _bought_scores(
+        curator, "noisy_max", query, (epsilon, zcdp_from_pure(epsilon)), 1
+    )
+    if steps == 0:
+        return int(np.argmax(scores))
+    return permute_and_flip(scores, epsilon, steps, curator._streams.noise)
+
+
+def top_k(curator: Curator, query: Query, k: int, epsilon: float) -> NDArray[np.intp]:
+    """Choose k candidates; see `Curator.top_k`."""
+    n_candidates = int(np.prod(query.shape(curator.public)))
+    k = whole_number(k, "k", n_candidates)
+    price = (epsilon, epsilon**2 / (8 * k))
+    scores, steps = _bought_scores(curator, "top_k", query, price, k)
+    if steps == 0:
+        return np.argsort(-scores, kind="stable")[:k]
+    left, chosen = np.arange(n_candidates), []
+    for _ in range(k):
+        best = exponential_mechanism(
+            scores[left], epsilon / k, steps, curator._streams.noise
+        )
+        chosen.append(left[best])
+        left = np.delete(left, best)
+    return np.array(chosen)
+
+
+def _bought_scores(
+    curator: Curator,
+    mechanism: str,
+    query: Query,
+    price: tuple[float, float],
+    n_chosen: int,
+) -> tuple[NDArray[np.int64], int]:
+    """Pay for the choice of some candidates and return their scores in steps.
+
+    The second value is the sensitivity in steps, 0 if nothing had to be paid because no
+    record can change the scores.
+    """
+    epsilon, rho = price
+    check_budget(epsilon, 0.0)
+    sensitivity = public_sensitivity(query, curator.public, inf)
+    if sensitivity == 0:
+        return np.ravel(curator._public_answer(query)), 0
+    grid = Grid.for_query(query, curator.public, inf)
+    entry = curator._enter(
+        LedgerEntry(
+            mechanism=mechanism,
+            query=str(query),
+            sensitivity=sensitivity,
+            norm="Linf",
+            scale=nan,
+            epsilon=epsilon,
+            rho=rho,
+            parts=((epsilon / n_chosen, n_chosen),),
+            bought=f"the choice of {n_chosen}",
+        )
+    )
+    scores = grid.to_steps(curator._evaluate(query, entry, mechanism))
+    return np.ravel(scores), int(grid.sensitivity)
