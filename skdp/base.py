@@ -66,9 +66,14 @@ class PrivateEstimator(BaseEstimator):
     }
 
     ledger_: PrivacyLedger
+    _report: PrivacyReport
 
     def privacy_report(self) -> PrivacyReport:
         """Report the guarantee, what is public, and what the budget bought.
+
+        The report is that of the fit whose results the estimator holds: written when it
+        ended, whatever parameters were set since, and whatever a later fit cost that
+        failed (see ``ledger_``).
 
         Returns
         -------
@@ -83,8 +88,12 @@ class PrivateEstimator(BaseEstimator):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
+        return self._report
+
+    def _write_report(self) -> None:
+        """Write the report of this fit, with the parameters that it ran under."""
         ledger = self.ledger_
-        return PrivacyReport(
+        self._report = PrivacyReport(
             estimator=type(self).__name__,
             epsilon=ledger.epsilon,
             delta=ledger.delta,
@@ -114,6 +123,13 @@ class PrivateEstimator(BaseEstimator):
             yield (
                 f"random_state={self.random_state!r}: whoever knows the seed can "
                 "subtract the noise, which voids the guarantee."
+            )
+        if self._frame_categories:
+            names = ", ".join(repr(name) for name in self._frame_categories)
+            yield (
+                f"The levels of {names} are the categories of the frame's columns: "
+                "public only if they were declared and not read off the records, as "
+                "astype('category') does."
             )
         if self.inferred_columns_:
             names = ", ".join(repr(name) for name in self.inferred_columns_)

@@ -12,6 +12,7 @@ __all__ = [
     "PrivacyBudgetWarning",
     "PrivacyLeakWarning",
     "SchemaError",
+    "UnorderedLevelsWarning",
 ]
 
 
@@ -39,6 +40,10 @@ class SchemaError(ValueError):
 
 class PrivacyBudgetWarning(UserWarning):
     """A budget ran out before the work did, so that part of it was not done."""
+
+
+class UnorderedLevelsWarning(UserWarning):
+    """Levels without an order meet a score that reads them as ranks."""
 
 
 class PrivacyLeakWarning(UserWarning):

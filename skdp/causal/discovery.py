@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import combinations
-from math import prod
 from typing import Any, Self
 
 import networkx as nx
@@ -17,14 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._sklearn import BaseEstimator, fit_context
 from skdp.base import all_or_nothing
 from skdp.causal.orientation import orient
+from skdp.causal.preconditions import refuse_large_tables, warn_of_unordered_levels
+from skdp.causal.scores import DEPENDENCE_QUERIES
 from skdp.causal.skeleton import Answerer, Skeleton, learn_skeleton
-from skdp.exceptions import ModelTooLargeError, PrivacyBudgetWarning
+from skdp.exceptions import PrivacyBudgetWarning
 from skdp.progress import progress_of
 from skdp.records import CountTable, Schema, read_records
+from skdp.warn import warn_user
 
 __all__ = ["TARGET", "CausalDiscovery"]
-
-LARGEST_TABLE = 2**27
 
 #: Name of the variable that `y` becomes.
 TARGET = "target_"
@@ -66,13 +65,19 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
             If an active `BudgetAccountant` has too little left; nothing was spent.
         """
         with all_or_nothing(self):
-            records, inferred = read_records(
+            found = read_records(
                 self, X, y, self.schema, TARGET, warn=self._warns_of_leaks
             )
-            self.schema_, self.inferred_columns_ = records.schema, inferred
+            records = found.records
+            self.schema_, self.inferred_columns_ = records.schema, found.inferred
+            self._frame_categories = found.declared_by_frame
             self._has_target = y is not None
             refuse_large_tables(records.schema, records.n_records, self.max_order)
+            if self.independence_test in DEPENDENCE_QUERIES:
+                warn_of_unordered_levels(records.schema, self.independence_test)
             self._discover(records)
+        if not self.is_complete_:
+            self._warn_of_used_up_rounds()
         return self
 
     def _answerer(self, records: CountTable) -> Answerer:
@@ -86,15 +91,16 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
             skeleton = learn_skeleton(
                 varying, answerer, max_order=self.max_order, progress=progress
             )
-        if not skeleton.complete:
-            warnings.warn(
-                f"{type(self).__name__} has used up its {self.max_deletions_} rounds "
-                "before the search ended: the edges not yet examined are kept. Raise "
-                "max_deletions, or epsilon so that fewer rounds are wasted.",
-                PrivacyBudgetWarning,
-                stacklevel=4,
-            )
         self._set_result(skeleton, records.schema)
+
+    def _warn_of_used_up_rounds(self) -> None:
+        # Only now: as an error, it must not undo a fit that has been paid for.
+        warn_user(
+            f"{type(self).__name__} has used up its {self.max_deletions_} rounds "
+            "before the search ended: the edges not yet examined are kept. Raise "
+            "max_deletions, or epsilon so that fewer rounds are wasted.",
+            PrivacyBudgetWarning,
+        )
 
     def _set_result(self, skeleton: Skeleton, schema: Schema) -> None:
         graph, separating_sets = with_constants(skeleton, schema)
@@ -119,43 +125,32 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
             chosen = {name for name, degree in self.skeleton_.degree if degree}
         return np.array([name in chosen for name in features])
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the selected features.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the features. By default ``feature_names_in_``; for an array, the
+            names in its schema, else ``x0``, ``x1``, ...
+
+        Returns
+        -------
+        ndarray of str objects
+            The selected names.
+        """
+        check_is_fitted(self)
+        if input_features is None and not hasattr(self, "feature_names_in_"):
+            input_features = self.schema_.names[: self.n_features_in_]
+        return super().get_feature_names_out(input_features)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        # A schema can declare missing values; without one they are refused.
+        tags.input_tags.allow_nan = any(c.missing for c in self.schema or ())
         return tags
-
-
-def refuse_large_tables(schema: Schema, n_records: int, max_order: int | None) -> None:
-    """Refuse a schema for which the table of one question could be too large.
-
-    Parameters
-    ----------
-    schema : Schema
-        Public levels.
-    n_records : int
-        Number of records; no more strata than these are ever occupied.
-    max_order : int or None
-        Largest size of a conditioning set.
-
-    Raises
-    ------
-    ModelTooLargeError
-        If the largest table may have more than 2^27 cells (1 GiB).
-    """
-    largest = sorted(schema, key=lambda column: -column.n_levels)
-    pair, others = largest[:2], largest[2:]
-    strata = others if max_order is None else others[:max_order]
-    n_cells = prod(c.n_levels for c in pair)
-    n_cells *= min(n_records, prod(c.n_levels for c in strata))
-    if n_cells > LARGEST_TABLE:
-        named = ", ".join(f"{c.name!r} ({c.n_levels} levels)" for c in largest[:4])
-        raise ModelTooLargeError(
-            f"A question of order up to {max_order} may need a table of {n_cells} "
-            f"cells, more than {LARGEST_TABLE}. The columns with most levels are "
-            f"{named}: give them fewer levels or bins, or lower max_order. Nothing was "
-            "spent."
-        )
 
 
 def with_constants(

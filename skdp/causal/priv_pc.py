@@ -14,6 +14,7 @@ from skdp.base import PrivateEstimator
 from skdp.causal.answerers import MechanismAnswerer
 from skdp.causal.discovery import CausalDiscovery
 from skdp.causal.scores import DEPENDENCE_QUERIES
+from skdp.causal.skeleton import Skeleton
 from skdp.privacy import least_noise_fraction, scale_parts_to
 from skdp.queries import DependenceQuery, PublicFacts
 from skdp.records import CountTable, Schema
@@ -185,10 +186,14 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
         question = _Questions(
             DEPENDENCE_QUERIES[self.independence_test],
             curator.public,
-            self.alpha,
+            float(self.alpha),
             examine_epsilon,
         )
-        return MechanismAnswerer(mechanism, question, self.threshold_tweak)
+        return MechanismAnswerer(mechanism, question, float(self.threshold_tweak))
+
+    def _set_result(self, skeleton: Skeleton, schema: Schema) -> None:
+        super()._set_result(skeleton, schema)
+        self._write_report()
 
     def _plan(self, public: PublicFacts) -> None:
         """Fix the rounds and their price from public facts."""
@@ -202,7 +207,9 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
             return
         share = float(self.sieve_share)
         unit = ((share, self.max_deletions_), (1 - share, self.max_deletions_))
-        scale, self.composition_ = scale_parts_to(self.epsilon, self.delta, unit)
+        scale, self.composition_ = scale_parts_to(
+            float(self.epsilon), float(self.delta), unit
+        )
         self.round_epsilons_ = (scale * share, scale * (1 - share))
         self.sample_size_ = self._sample_size(public.n_records)
 

@@ -28,6 +28,7 @@ def laplace(
 ) -> NDArray:
     """Answer with discrete Laplace noise; see `Curator.laplace`."""
     check_budget(epsilon, 0.0)
+    epsilon = float(epsilon)
     n = curator.public.n_records
     size = whole_number(n if sample_size is None else sample_size, "sample_size", n)
     public = PublicFacts(size, curator.public.schema)
@@ -57,6 +58,7 @@ def laplace(
 
 def gaussian(curator: Curator, query: Query, rho: float) -> NDArray:
     """Answer with discrete Gaussian noise; see `Curator.gaussian`."""
+    rho = float(rho)
     if not (rho > 0 and isfinite(rho)):
         raise ValueError(f"rho must be positive and finite, got {rho!r}.")
     if public_sensitivity(query, curator.public, 2) == 0:

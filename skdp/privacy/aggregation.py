@@ -36,9 +36,8 @@ def median(
     price: tuple[float, float],
 ) -> float:
     """Answer with a noisy median over blocks; see `Curator.median`."""
-    epsilon, delta = price
-    low, high = bounds
     n_blocks = _checked(curator, query, n_blocks, bounds, price)
+    epsilon, delta, low, high = map(float, (*price, *bounds))
     # Half the delta: discrete noise has at most twice the excess mass of continuous.
     beta = largest_smoothness(epsilon, delta / 2)
     entry = curator._enter(
@@ -80,6 +79,7 @@ def _checked(
 ) -> int:
     """Refuse what cannot be asked, before anything is spent."""
     check_budget(*price)
+    price = (float(price[0]), float(price[1]))
     if price[1] == 0:
         raise ValueError("The median has no pure form: give it a delta > 0.")
     low, high = bounds

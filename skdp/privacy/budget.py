@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
+from numbers import Real
 from types import TracebackType
 from typing import Literal, Self
 
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
+from skdp.warn import warn_user
 
 from .accounting import dp_from_zcdp, zcdp_from_dp
 
@@ -48,9 +49,15 @@ def check_budget(epsilon: float, delta: float) -> None:
 
     Raises
     ------
+    TypeError
+        If either is no number.
     ValueError
         If either is out of range.
     """
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if not isinstance(value, Real):
+            kind = type(value).__name__
+            raise TypeError(f"{name} must be a number, got {value!r} ({kind}).")
     if not (epsilon > 0 and isfinite(epsilon)):
         raise ValueError(f"epsilon must be positive and finite, got {epsilon!r}.")
     if not 0 <= delta < 1:
@@ -147,8 +154,8 @@ class BudgetAccountant:
             )
         if composition == "zcdp" and delta == 0:
             raise ValueError("composition='zcdp' needs delta > 0.")
-        self.epsilon = epsilon
-        self.delta = delta
+        self.epsilon = float(epsilon)
+        self.delta = float(delta)
         self.composition = composition
         self._loss = _Loss()
         self._seeds: set[int] = set()
@@ -276,12 +283,11 @@ def note_seed(seed: int) -> None:
         for accountant in _active:
             accountant._seeds.add(seed)
     if repeated:
-        warnings.warn(
+        warn_user(
             f"random_state={seed} was used before under this BudgetAccountant. Equal "
             "seeds repeat the noise, so that the difference of two results can reveal "
             "the records: leave random_state=None for anything that is released.",
             PrivacyLeakWarning,
-            stacklevel=2,
         )
 
 

@@ -25,6 +25,7 @@ __all__ = ["exponential", "noisy_max", "top_k"]
 
 def exponential(curator: Curator, query: Query, epsilon: float) -> int:
     """Choose by the exponential mechanism; see `Curator.exponential`."""
+    epsilon = _checked(epsilon)
     scores, steps = _bought_scores(
         curator, "exponential", query, (epsilon, epsilon**2 / 8), 1
     )
@@ -35,6 +36,7 @@ def exponential(curator: Curator, query: Query, epsilon: float) -> int:
 
 def noisy_max(curator: Curator, query: Query, epsilon: float) -> int:
     """Choose by report-noisy-max; see `Curator.noisy_max`."""
+    epsilon = _checked(epsilon)
     scores, steps = _bought_scores(
         curator, "noisy_max", query, (epsilon, zcdp_from_pure(epsilon)), 1
     )
@@ -45,6 +47,8 @@ def noisy_max(curator: Curator, query: Query, epsilon: float) -> int:
 
 def top_k(curator: Curator, query: Query, k: int, epsilon: float) -> NDArray[np.intp]:
     """Choose k candidates; see `Curator.top_k`."""
+    epsilon = _checked(epsilon)
+    public_sensitivity(query, curator.public, inf)
     n_candidates = int(np.prod(query.shape(curator.public)))
     k = whole_number(k, "k", n_candidates)
     price = (epsilon, epsilon**2 / (8 * k))
@@ -61,6 +65,11 @@ def top_k(curator: Curator, query: Query, k: int, epsilon: float) -> NDArray[np.
     return np.array(chosen)
 
 
+def _checked(epsilon: float) -> float:
+    check_budget(epsilon, 0.0)
+    return float(epsilon)
+
+
 def _bought_scores(
     curator: Curator,
     mechanism: str,
@@ -74,7 +83,6 @@ def _bought_scores(
     record can change the scores.
     """
     epsilon, rho = price
-    check_budget(epsilon, 0.0)
     sensitivity = public_sensitivity(query, curator.public, inf)
     if sensitivity == 0:
         return np.ravel(curator._public_answer(query)), 0

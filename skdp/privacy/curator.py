@@ -96,6 +96,11 @@ class Curator:
         ledger: PrivacyLedger,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        if not hasattr(records, "n_records"):
+            raise TypeError(
+                "records must be counted first: skdp.records.CountTable.from_frame(X, "
+                f"schema); got {type(records).__name__}."
+            )
         self.public = PublicFacts(records.n_records, records.schema)
         self.ledger = ledger
         self.trace: list[Access] = []

@@ -54,11 +54,18 @@ def public_sensitivity(query: Query, public: PublicFacts, ord: float) -> float:
 
     Raises
     ------
+    TypeError
+        If `query` is no query.
     SchemaError
         If the schema lacks a column of the query.
     ValueError
         If the sensitivity is infinite or not a number.
     """
+    if not isinstance(query, Query):
+        raise TypeError(
+            "Expected a query, for instance skdp.queries.Marginal('age'), got "
+            f"{query!r}."
+        )
     query.check(public)
     sensitivity = query.sensitivity(public, ord)
     if not isfinite(sensitivity) or sensitivity < 0:

@@ -71,7 +71,7 @@ class LedgerEntry:
     delta: float = 0.0
 
 
-@dataclass
+@dataclass(repr=False)
 class PrivacyLedger:
     """A budget for one sequence of mechanisms, and what was spent of it.
 
@@ -111,6 +111,13 @@ class PrivacyLedger:
 
     def __post_init__(self) -> None:
         check_budget(self.epsilon, self.delta)
+        self.epsilon, self.delta = float(self.epsilon), float(self.delta)
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivacyLedger(epsilon={self.epsilon}, delta={self.delta}: "
+            f"{self.total():.6g} spent on {len(self)} entries)"
+        )
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -144,16 +151,24 @@ class PrivacyLedger:
         with spending_lock:
             entries = [*self._entries, entry]
             if not self._allows(entries):
-                cost = _total(entries, self.delta)
-                raise BudgetExceededError(
-                    f"{entry.mechanism} of {entry.query} is refused: it would bring "
-                    f"the total to epsilon = {cost:.6g} at delta = {self.delta:.3g}, "
-                    f"beyond the budget of {self.epsilon:.6g}. No record was touched."
-                )
+                raise BudgetExceededError(self._refusal(entries))
             charge_accountants(
                 (self.epsilon, self.delta), (entry.rho, entry.delta), self._charged
             )
             self._entries.append(entry)
+
+    def _refusal(self, entries: list[LedgerEntry]) -> str:
+        entry, cost = entries[-1], _total(entries, self.delta)
+        reason = (
+            f"it would bring the total to epsilon = {cost:.6g} at delta = "
+            f"{self.delta:.3g}, beyond the budget of {self.epsilon:.6g}"
+        )
+        if not isfinite(entry.epsilon) and self.delta == 0:
+            reason = "it has no pure form, and this ledger's delta is 0"
+        return (
+            f"{entry.mechanism} of {entry.query} is refused: {reason}. No record was "
+            "touched."
+        )
 
     def _allows(self, entries: list[LedgerEntry]) -> bool:
         rest = _delta_left(entries, self.delta)

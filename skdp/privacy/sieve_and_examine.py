@@ -108,6 +108,7 @@ class SparseVector:
         )
         self.rounds = self.rounds_left = whole_number(rounds, "rounds")
         check_budget(epsilon, 0.0)
+        epsilon = float(epsilon)
         self._curator = curator
         self._sieve: _Sieve | None = None
         sieve_epsilon = base_epsilon(epsilon, self.sample_size / n)
@@ -156,12 +157,14 @@ class SparseVector:
             record was touched.
         """
         curator = self._curator
+        threshold, tweak = float(threshold), float(tweak)
+        sensitivity = public_sensitivity(query, curator.public, 1)
         if query.shape(curator.public) != () or not isfinite(threshold + tweak):
             raise ValueError(
                 f"{self.name} compares a scalar query with a finite threshold; got "
                 f"{query} and {threshold} (tweak {tweak})."
             )
-        if public_sensitivity(query, curator.public, 1) == 0:
+        if sensitivity == 0:
             return bool(curator._public_answer(query) <= threshold)
         if self.rounds_left <= 0:
             raise BudgetExceededError(
@@ -239,7 +242,7 @@ class SieveAndExamine(SparseVector):
         sample_size: int | None = None,
     ) -> None:
         check_budget(examine_epsilon, 0.0)
-        self._examine_epsilon = examine_epsilon
+        self._examine_epsilon = float(examine_epsilon)
         super().__init__(curator, rounds, sieve_epsilon, sample_size)
 
     def _purchase(self, epsilon: float) -> LedgerEntry:

@@ -12,6 +12,7 @@ each kind of array has a fast way to find that out:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import repeat
 from typing import Any, TypeAlias
 
@@ -175,12 +176,12 @@ def match_levels(
     if kind == "O":
         return _match_objects(values, categories, name)
     if kind == "U" and has_text_only(categories):
-        return _search(np.array(categories), values)
+        return _search(tuple(categories), str, values)
     if kind in "bi" or (kind == "u" and values.dtype.itemsize < 8):
         if all(isinstance(c, int) and abs(c) < 1 << 62 for c in categories):
             return _match_integers(values, categories)
     if kind == "f" and all(_is_exact_float(c) for c in categories):
-        codes = _search(np.array(categories, dtype=np.float64), values)
+        codes = _search(tuple(categories), float, values)
         codes[np.isnan(values)] = MISSING
         return codes
     distinct, inverse = np.unique(values, return_inverse=True)
@@ -199,10 +200,28 @@ def _is_exact_float(category: Level) -> bool:
     return isinstance(category, float)
 
 
+# A column is encoded some rows at a time: what depends on its levels alone is kept.
+
+
+@lru_cache(maxsize=8)
+def _positions(categories: tuple[Level, ...]) -> dict[Level, int]:
+    return {category: code for code, category in enumerate(categories)}
+
+
+@lru_cache(maxsize=8)
+def _in_order(
+    categories: tuple[Level, ...], kind: type
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the levels in ascending order, and the position of each."""
+    levels: NDArray[Any] = np.array(categories, dtype=kind)
+    order = np.argsort(levels)
+    return levels[order], order
+
+
 def _match_objects(
     values: NDArray[Any], categories: Sequence[Level], name: str
 ) -> NDArray[np.intp]:
-    position = {category: code for code, category in enumerate(categories)}
+    position = _positions(tuple(categories))
     listed = values.tolist()
     try:
         found = map(position.get, listed, repeat(UNSEEN))
@@ -224,7 +243,7 @@ def _match_integers(
     levels = np.array([int(c) for c in categories], dtype=np.int64)
     low, high = int(levels.min()), int(levels.max())
     if high - low >= _TABLE_SPAN:
-        return _search(levels, values)
+        return _search(tuple(categories), np.int64, values)
     # One spare place at each end takes everything below and above the levels.
     table = np.full(high - low + 3, UNSEEN, dtype=np.intp)
     table[levels - (low - 1)] = np.arange(len(levels))
@@ -233,11 +252,12 @@ def _match_integers(
     return table[places]
 
 
-def _search(levels: NDArray[Any], values: NDArray[Any]) -> NDArray[np.intp]:
-    order = np.argsort(levels)
-    ordered = levels[order]
+def _search(
+    categories: tuple[Level, ...], kind: type, values: NDArray[Any]
+) -> NDArray[np.intp]:
+    ordered, order = _in_order(categories, kind)
     places = np.searchsorted(ordered, values)
-    np.minimum(places, len(levels) - 1, out=places)
+    np.minimum(places, len(ordered) - 1, out=places)
     codes = order.take(places)
     codes[ordered.take(places) != values] = UNSEEN
     return codes

@@ -7,7 +7,6 @@ one PrivacyLeakWarning names all such columns.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from skdp.exceptions import PrivacyLeakWarning, SchemaError
 from skdp.records.encoding import as_column, is_missing
 from skdp.records.frames import CodedColumn, Values, read_table
 from skdp.records.schema import Categorical, Column, Numeric, Ordinal, Schema
+from skdp.warn import warn_user
 
 __all__ = ["infer_schema"]
 
@@ -85,12 +85,11 @@ def infer_schema(
         if not isinstance(values, CodedColumn)
     ]
     if warn and leaky:
-        warnings.warn(
+        warn_user(
             f"The levels of {', '.join(leaky)} were read off the private records, "
             "which is outside the privacy guarantee. Pass schema= with levels that "
             "are public knowledge.",
             PrivacyLeakWarning,
-            stacklevel=3,
         )
     return schema
 

@@ -7,7 +7,7 @@ is public; it must be written down without looking at the private records.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -154,6 +154,11 @@ def _as_categories(categories: Iterable[Any], name: str) -> tuple[Level, ...]:
         raise SchemaError(
             f"Column {name!r}: categories must be a list of levels, "
             f"not {type(categories).__name__}."
+        )
+    if isinstance(categories, Set):
+        raise SchemaError(
+            f"Column {name!r}: categories must have an order that is the same in every "
+            "process; give a list, say sorted(categories), instead of a set."
         )
     levels = tuple(c.item() if isinstance(c, np.generic) else c for c in categories)
     if not levels:

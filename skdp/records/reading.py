@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,25 @@ __all__ = ["read_records"]
 MIN_RECORDS = 2
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Records, and where their levels come from.
+
+    Parameters
+    ----------
+    records : CountTable
+        The records; a target is the last column.
+    inferred : tuple of str
+        Columns whose levels were read off the records.
+    declared_by_frame : tuple of str
+        Columns whose levels are the categories of a frame's column.
+    """
+
+    records: CountTable
+    inferred: tuple[str, ...] = ()
+    declared_by_frame: tuple[str, ...] = ()
+
+
 def read_records(
     estimator: BaseEstimator,
     X: Any,
@@ -32,7 +51,7 @@ def read_records(
     target: str,
     *,
     warn: bool = True,
-) -> tuple[CountTable, tuple[str, ...]]:
+) -> Reading:
     """Validate the input of a fit and count its records.
 
     Sets ``n_features_in_``, and ``feature_names_in_`` for frames with names.
@@ -45,7 +64,8 @@ def read_records(
         At least two records. An array's columns are matched with the schema by
         position, and take its names.
     y : array-like of shape (n,) or None
-        Joins the records as the column `target`.
+        Joins the records as the column `target`. If the schema does not have it, but
+        has the name of a Series y, the levels declared there are used.
     schema : Schema or None
         Public levels. None: they are read off the records. A schema may leave out
         the target, which is then read off the records.
@@ -56,10 +76,8 @@ def read_records(
 
     Returns
     -------
-    records : CountTable
-        The records; the target is the last column.
-    inferred : tuple of str
-        Columns whose levels were read off the records.
+    Reading
+        The records and where their levels come from.
 
     Raises
     ------
@@ -76,8 +94,18 @@ def read_records(
     if schema is None:
         return _inferred(table, Schema(()), warn)
     if y is not None and target not in schema:
+        schema = _with_declared_target(schema, y, target)
+    if y is not None and target not in schema:
         return _inferred(table, schema.select(table.names[:-1]), warn)
-    return CountTable.from_frame(table, schema), ()
+    return Reading(CountTable.from_frame(table, schema))
+
+
+def _with_declared_target(schema: Schema, y: Any, target: str) -> Schema:
+    """Let a Series find its own name in the schema."""
+    name = getattr(y, "name", None)
+    if not isinstance(name, str) or name not in schema:
+        return schema
+    return Schema((*schema, replace(schema[name], name=target)))
 
 
 def _check_size(estimator: BaseEstimator, table: Table) -> None:
@@ -105,7 +133,11 @@ def _with_target(table: Table, y: Any, target: str) -> Table:
             f"X has a column {target!r}, which is the name that y takes. Rename it, or "
             "leave y out."
         )
-    if hasattr(y, "to_frame"):
+    if hasattr(y, "codes") and hasattr(y, "categories"):
+        # A pandas Categorical: its categories count as schema.
+        values = CodedColumn(np.asarray(y.codes), np.asarray(y.categories), y.ordered)
+        column = Table((target,), (values,), len(y), named=True)
+    elif hasattr(y, "to_frame"):
         column = read_table(y.to_frame(name=target))
     else:
         column = read_table(np.asarray(column_or_1d(y, dtype=None)).reshape(-1, 1))
@@ -118,16 +150,14 @@ def _with_target(table: Table, y: Any, target: str) -> Table:
     )
 
 
-def _inferred(
-    table: Table, known: Schema, warn: bool
-) -> tuple[CountTable, tuple[str, ...]]:
+def _inferred(table: Table, known: Schema, warn: bool) -> Reading:
     """Read the levels of the columns that `known` leaves out off the records."""
     k = len(known)
     rest = replace(table, names=table.names[k:], columns=table.columns[k:], named=True)
     schema = Schema((*known, *infer_schema(rest, warn=warn)))
-    inferred = tuple(
-        name
-        for name, values in zip(rest.names, rest.columns, strict=True)
-        if not isinstance(values, CodedColumn)
+    coded = [isinstance(values, CodedColumn) for values in rest.columns]
+    return Reading(
+        CountTable.from_frame(replace(table, named=True), schema),
+        tuple(name for name, c in zip(rest.names, coded, strict=True) if not c),
+        tuple(name for name, c in zip(rest.names, coded, strict=True) if c),
     )
-    return CountTable.from_frame(replace(table, named=True), schema), inferred

@@ -404,7 +404,7 @@ def everything_public(model):
 def fit(X, seed, **parameters):
     names = "abcd"[: X.shape[1]]
     schema = Schema([Categorical(name, ("no", "yes")) for name in names])
-    parameters = {"epsilon": 2.0, "alpha": 0.78, "sieve_share": 0.1, **parameters}
+    parameters = {"epsilon": 2.0, "alpha": 0.78, "sieve_share": 0.05, **parameters}
     model = PrivPC(schema=schema, random_state=seed, **parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -420,7 +420,7 @@ def graph_worlds(n_columns, n=4):
 
 
 PRIV_PC = PrivPCCase(
-    graph_worlds(2), lambda X, seed: everything_public(fit(X, seed)), 0.4, 2000
+    graph_worlds(2), lambda X, seed: everything_public(fit(X, seed)), 0.4, 1600
 )
 
 
