@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from math import ceil, comb
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -15,10 +16,12 @@ from skdp.causal.answerers import MechanismAnswerer
 from skdp.causal.discovery import CausalDiscovery
 from skdp.causal.scores import DEPENDENCE_QUERIES
 from skdp.causal.skeleton import Skeleton
+from skdp.exceptions import PrivacyBudgetWarning
 from skdp.privacy import least_noise_fraction, scale_parts_to
 from skdp.queries import DependenceQuery, PublicFacts
 from skdp.records import CountTable, Schema
 from skdp.stats import noise_aware_threshold
+from skdp.warn import warn_user
 
 __all__ = ["PrivPC"]
 
@@ -177,19 +180,30 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
         if self.max_deletions_ == 0:
             return _NothingToAsk()
         sieve_epsilon, examine_epsilon = self.round_epsilons_
-        mechanism = curator.sieve_and_examine(
-            rounds=self.max_deletions_,
-            sieve_epsilon=sieve_epsilon,
-            examine_epsilon=examine_epsilon,
-            sample_size=self.sample_size_,
-        )
         question = _Questions(
             DEPENDENCE_QUERIES[self.independence_test],
             curator.public,
             float(self.alpha),
             examine_epsilon,
         )
+        if question.are_hopeless():
+            self._warn_of_noise(records.n_records)
+        mechanism = curator.sieve_and_examine(
+            rounds=self.max_deletions_,
+            sieve_epsilon=sieve_epsilon,
+            examine_epsilon=examine_epsilon,
+            sample_size=self.sample_size_,
+        )
         return MechanismAnswerer(mechanism, question, float(self.threshold_tweak))
+
+    def _warn_of_noise(self, n_records: int) -> None:
+        advice = "" if self.delta else ", a small delta > 0"
+        warn_user(
+            f"With epsilon={self.epsilon} and {n_records} records the noise hides even "
+            f"perfect dependence of any two columns. Spend a larger epsilon{advice}, "
+            "cap max_deletions, or ask about fewer columns.",
+            PrivacyBudgetWarning,
+        )
 
     def _set_result(self, skeleton: Skeleton, schema: Schema) -> None:
         super()._set_result(skeleton, schema)
@@ -252,6 +266,12 @@ class _Questions:
         self._public = public
         self._alpha = alpha
         self._examine_epsilon = examine_epsilon
+
+    def are_hopeless(self) -> bool:
+        """Return whether no pair can reach its threshold. A public fact."""
+        varying = [c.name for c in self._public.schema if c.n_levels > 1]
+        pairs = (self(x, y, ()) for x, y in combinations(varying, 2))
+        return all(query.largest_score(self._public) < limit for query, limit in pairs)
 
     def __call__(
         self, x: str, y: str, given: tuple[str, ...]

@@ -217,6 +217,22 @@ class DependenceQuery(Query):
             The standard deviation, in units of the score.
         """
 
+    @abstractmethod
+    def largest_score(self, public: PublicFacts) -> float:
+        """Bound the score of perfect dependence in one stratum.
+
+        Parameters
+        ----------
+        public : PublicFacts
+            Number of records and schema.
+
+        Returns
+        -------
+        float
+            The bound, in units of the score; a test whose threshold exceeds it can
+            never see a dependence.
+        """
+
     @staticmethod
     @abstractmethod
     def score(tables: NDArray[np.int64], n_records: int) -> float:
@@ -265,6 +281,10 @@ class KendallDependence(DependenceQuery):
         The columns whose joint levels are the strata.
     """
 
+    def largest_score(self, public: PublicFacts) -> float:
+        """Return 1.5 sqrt(n) (1 - 1/k), the score of k equal levels on a diagonal."""
+        return 1.5 * sqrt(public.n_records) * (1 - 1 / min(self.levels(public)))
+
     def null_scale(self, public: PublicFacts) -> float:
         """Bound the standard deviation of the signed score under independence."""
         strata_per_record = self.n_strata(public) / public.n_records
@@ -302,6 +322,10 @@ class NormalizedKendallDependence(DependenceQuery):
     given : tuple of str, default=()
         The columns whose joint levels are the strata.
     """
+
+    def largest_score(self, public: PublicFacts) -> float:
+        """Return 1.5 sqrt(n) (1 - 1/k), the score of k equal levels on a diagonal."""
+        return 1.5 * sqrt(public.n_records) * (1 - 1 / min(self.levels(public)))
 
     def null_scale(self, public: PublicFacts) -> float:
         """Bound the standard deviation of the signed score under independence."""
@@ -349,6 +373,10 @@ class SpearmanDependence(DependenceQuery):
     given : tuple of str, default=()
         The columns whose joint levels are the strata.
     """
+
+    def largest_score(self, public: PublicFacts) -> float:
+        """Return sqrt(n) (1 - 1/k^2), the score of k equal levels on a diagonal."""
+        return sqrt(public.n_records) * (1 - min(self.levels(public)) ** -2)
 
     def null_scale(self, public: PublicFacts) -> float:
         """Bound the standard deviation of the signed score under independence."""

@@ -23,8 +23,10 @@ from skdp.base import PrivateEstimator
 from skdp.exceptions import (
     BudgetExceededError,
     ModelTooLargeError,
+    PrivacyBudgetWarning,
     PrivacyLeakWarning,
     SchemaError,
+    UnorderedLevelsWarning,
 )
 from skdp.privacy import Curator
 
@@ -472,3 +474,105 @@ def test_unseeded_fits_differ_and_seeded_ones_agree(name) -> None:
     assert len(noise) > 1
     one, two = (BUILDERS[name](epsilon=0.1, schema=SCHEMA).fit(frame) for _ in "ab")
     assert pickle.dumps(one) == pickle.dumps(two)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_the_report_is_that_of_the_results(name, monkeypatch) -> None:
+    model = BUILDERS[name](epsilon=3.0, schema=SCHEMA).fit(a_frame())
+    model.set_params(epsilon=0.1, random_state=None)
+    before = str(model.privacy_report())
+    assert "3-differentially private" in before
+    assert "random_state=0" in before
+
+    def fails(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Curator, "_evaluate", fails)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(a_frame())
+    assert str(model.privacy_report()) == before
+    assert model.ledger_.epsilon == 0.1
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_a_warning_turned_error_does_not_undo_a_paid_fit(name) -> None:
+    model = BUILDERS[name](schema=SCHEMA, max_deletions=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyBudgetWarning, match="1 rounds"):
+            model.fit(a_frame())
+    assert not model.is_complete_
+    assert model.privacy_report().spent <= 1.0
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_a_hopeless_budget_is_named_before_it_is_spent(name) -> None:
+    model = BUILDERS[name](epsilon=0.01, schema=SCHEMA)
+    with BudgetAccountant(5) as accountant, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyBudgetWarning, match="perfect dependence"):
+            model.fit(a_frame(100))
+    assert accountant.spent == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_numbers_of_numpy_are_numbers(name) -> None:
+    single = {k: np.float32(v) for k, v in (("epsilon", 1), ("delta", 1e-6))}
+    model = BUILDERS[name](**single, schema=SCHEMA, alpha=np.float32(0.1))
+    assert model.fit(a_frame()).ledger_.total() <= 1.0
+    tweaked = BUILDERS[name](schema=SCHEMA, threshold_tweak=np.float32(0.1))
+    assert tweaked.fit(a_frame()).ledger_.total() <= 1.0
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_names_of_the_schema_name_the_columns_of_an_array(name) -> None:
+    model = BUILDERS[name](schema=SCHEMA).fit(a_frame(20_000).to_numpy())
+    connected = [v for v, degree in model.skeleton_.degree if degree]
+    assert list(model.get_feature_names_out()) == connected
+    upper = model.get_feature_names_out(["A", "B", "C", "D"])
+    assert list(upper) == [name.upper() for name in connected]
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_missing_values_that_are_declared_pass_through(name) -> None:
+    columns = [Numeric(v, 0, 3, missing=True) for v in "uv"]
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((500, 2)) < 0.1, np.nan, rng.random((500, 1)))
+    model = BUILDERS[name](schema=Schema(columns))
+    assert model.fit_transform(X).shape[0] == 500
+    with pytest.raises(ValueError, match="NaN"):
+        BUILDERS[name]().fit(X)
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_levels_without_an_order_are_seen(name) -> None:
+    schema = Schema([Categorical("a", ("no", "yes")), Categorical("c", (0, 1, 2))])
+    with pytest.warns(UnorderedLevelsWarning, match="'c'"):
+        BUILDERS[name](schema=schema).fit(a_frame()[["a", "c"]])
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_warnings_point_at_the_user(name) -> None:
+    with pytest.warns(PrivacyLeakWarning) as seen:
+        BUILDERS[name]().fit(a_frame())
+    assert seen[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_categories_of_a_frame_are_named_in_the_report(name) -> None:
+    frame = a_frame().astype("category")
+    text = str(BUILDERS[name]().fit(frame).privacy_report())
+    assert "'a', 'b', 'c', 'd' are the categories" in text
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_a_target_finds_its_own_name_in_the_schema(name) -> None:
+    frame = a_frame()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BUILDERS[name](schema=SCHEMA).fit(frame[["a", "c"]], frame["b"])
+    assert model.schema_["target_"].levels == ("no", "yes")
+    y = pd.Categorical(frame["b"], categories=["no", "yes", "never"])
+    declared = BUILDERS[name](schema=SCHEMA).fit(frame[["a", "c"]], y)
+    assert declared.schema_["target_"].levels == ("no", "yes", "never")
+    assert declared.inferred_columns_ == ()
