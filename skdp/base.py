@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from skdp._sklearn import BaseEstimator, Interval, clone_parametrized
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy import Curator, PrivacyLedger, accountant_is_active, note_seed
+from skdp.privacy import (
+    Curator,
+    PrivacyLedger,
+    accountant_is_active,
+    note_seed,
+    process_token,
+    seed_of,
+)
 from skdp.report import PrivacyReport
 
 if TYPE_CHECKING:
@@ -109,20 +115,24 @@ class PrivateEstimator(BaseEstimator):
         self._refuse_other_process()
         self.ledger_ = PrivacyLedger(float(self.epsilon), float(self.delta))
         self.n_records_ = records.n_records
-        if isinstance(self.random_state, Integral):
-            note_seed(int(self.random_state))
-        return Curator(records, self.ledger_, self.random_state)
+        seed = seed_of(self.random_state)
+        if seed is not None:
+            note_seed(seed)
+        return Curator(records, self.ledger_, seed)
 
     def _public_facts(self) -> tuple[str, ...]:
         parameters = self.get_params(deep=False)
-        shown = ", ".join(f"{k}={v!r}" for k, v in parameters.items() if k != "schema")
+        if self.random_state is not None:
+            parameters["random_state"] = "a seed (not shown)"
+        del parameters["schema"]
+        shown = ", ".join(f"{name}={value}" for name, value in parameters.items())
         return (f"schema: {self.schema_!r}", f"hyper-parameters: {shown}")
 
     def _privacy_warnings(self) -> Iterator[str]:
         if self.random_state is not None:
             yield (
-                f"random_state={self.random_state!r}: whoever knows the seed can "
-                "subtract the noise, which voids the guarantee."
+                "random_state is set: whoever knows the seed can subtract the noise, "
+                "which voids the guarantee. It travels with pickles of the estimator."
             )
         if self._frame_categories:
             names = ", ".join(repr(name) for name in self._frame_categories)
@@ -150,7 +160,7 @@ class PrivateEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if accountant_is_active():
-            state["_accounted_in"] = os.getpid()
+            state["_accounted_in"] = process_token()
         return state
 
     def __sklearn_clone__(self) -> Self:
@@ -162,7 +172,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _refuse_other_process(self) -> None:
         home = vars(self).get("_accounted_in")
-        if home is not None and home != os.getpid():
+        if home is not None and home != process_token():
             raise BudgetExceededError(
                 f"This {type(self).__name__} was sent here by a process with an active "
                 "BudgetAccountant, which cannot see what is spent in another process. "

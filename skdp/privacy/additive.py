@@ -14,8 +14,8 @@ from .accounting import base_epsilon, zcdp_from_pure
 from .arguments import whole_number
 from .budget import check_budget
 from .grid import Grid, public_sensitivity, refuse_large_scale
-from .ledger import LedgerEntry
 from .noise import discrete_gaussian, discrete_laplace
+from .purchases import LedgerEntry
 
 if TYPE_CHECKING:
     from .curator import Curator
@@ -33,7 +33,7 @@ def laplace(
     size = whole_number(n if sample_size is None else sample_size, "sample_size", n)
     public = PublicFacts(size, curator.public.schema)
     if public_sensitivity(query, public, 1) == 0:
-        return curator._public_answer(query)
+        return curator._public_answer(query, size)
     grid = Grid.for_query(query, public, 1)
     scale = Fraction(grid.sensitivity) / Fraction(base_epsilon(epsilon, size / n))
     refuse_large_scale(scale, f"epsilon = {epsilon}")

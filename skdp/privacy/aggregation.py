@@ -19,8 +19,8 @@ from .accounting import zcdp_from_pure
 from .arguments import whole_number
 from .budget import check_budget
 from .grid import RESOLUTION, refuse_large_scale
-from .ledger import LedgerEntry
 from .noise import discrete_laplace
+from .purchases import LedgerEntry
 
 if TYPE_CHECKING:
     from .curator import Curator
@@ -83,7 +83,7 @@ def _checked(
     if price[1] == 0:
         raise ValueError("The median has no pure form: give it a delta > 0.")
     low, high = bounds
-    if not (isfinite(low) and isfinite(high) and low < high):
+    if not (isfinite(low) and isfinite(high) and low < high and isfinite(high - low)):
         raise ValueError(f"Bounds must be finite and low < high, got {bounds}.")
     query.check(curator.public)
     if query.shape(curator.public) != ():

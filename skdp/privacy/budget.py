@@ -8,19 +8,22 @@ estimators that are sent to one refuse to fit there.
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from numbers import Real
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.warn import warn_user
 
 from .accounting import dp_from_zcdp, zcdp_from_dp
+from .process import process_token
+
+if TYPE_CHECKING:
+    from .purchases import LedgerEntry
 
 __all__ = [
     "BudgetAccountant",
@@ -84,16 +87,11 @@ def as_typed(x: float) -> Fraction:
 
 @dataclass(frozen=True)
 class _Loss:
-    """What an accountant was charged so far.
-
-    Guarantees of ledgers (epsilon, delta), and losses of mechanisms (rho, except with
-    the probability of failure).
-    """
+    """What an accountant was charged: ledgers' guarantees, and mechanisms' losses."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     rho: float = 0.0
-    failure: Fraction = Fraction(0)
 
 
 class BudgetAccountant:
@@ -113,7 +111,8 @@ class BudgetAccountant:
     composition : {"basic", "zcdp"}, default="basic"
         "basic" adds the epsilons and the deltas of the fits, each at the full
         guarantee of its ledger. "zcdp" adds the zCDP loss of every mechanism and
-        converts once; it needs ``delta > 0``.
+        converts once; it needs ``delta > 0``, and refuses mechanisms that have a delta
+        of their own.
 
     Attributes
     ----------
@@ -136,6 +135,7 @@ class BudgetAccountant:
     >>> entry = LedgerEntry("laplace", "n", 1.0, "L1", 1.0, 1.0, 0.46, ((1.0, 1),))
     >>> with BudgetAccountant(epsilon=1.5) as accountant:
     ...     PrivacyLedger(1.0).spend(entry)
+    0
     >>> accountant.spent
     (1.0, 0.0)
     """
@@ -159,7 +159,7 @@ class BudgetAccountant:
         self.composition = composition
         self._loss = _Loss()
         self._seeds: set[int] = set()
-        self._process: int | None = None
+        self._process = process_token()
 
     def __repr__(self) -> str:
         return (
@@ -171,7 +171,7 @@ class BudgetAccountant:
         with spending_lock:
             if self in _active:
                 raise RuntimeError("This BudgetAccountant is active already.")
-            self._process = os.getpid()
+            self._refuse_other_process()
             _active.append(self)
         return self
 
@@ -195,24 +195,25 @@ class BudgetAccountant:
         """The (epsilon, delta) charged so far."""
         if self.composition == "basic":
             return float(self._loss.epsilon), float(self._loss.delta)
-        if self._loss.rho == self._loss.failure == 0:
+        if self._loss.rho == 0:
             return 0.0, 0.0
-        rest = float(as_typed(self.delta) - self._loss.failure)
-        return dp_from_zcdp(self._loss.rho, rest), self.delta
+        return dp_from_zcdp(self._loss.rho, self.delta), self.delta
+
+    def _refuse_other_process(self) -> None:
+        if self._process != process_token():
+            raise BudgetExceededError(
+                "This process was forked from the one that the BudgetAccountant "
+                "belongs to and cannot report into it: fit in the parent process or "
+                "in its threads."
+            )
 
     def _check(self, loss: _Loss) -> None:
         """Refuse a loss that does not fit the cap."""
-        if self._process != os.getpid():
-            raise BudgetExceededError(
-                "This process was forked from one with an active BudgetAccountant and "
-                "cannot report into it: fit in the parent process or in its threads."
-            )
+        self._refuse_other_process()
         if self.composition == "zcdp":
-            rest = float(as_typed(self.delta) - loss.failure)
             # The relative 1e-12 is the precision of the conversion.
-            fits = rest > 0 and loss.rho <= zcdp_from_dp(self.epsilon, rest) * (
-                1 + 1e-12
-            )
+            cap = zcdp_from_dp(self.epsilon, self.delta) * (1 + 1e-12)
+            fits = loss.rho <= cap
         else:
             fits = loss.epsilon <= as_typed(self.epsilon)
             fits = fits and loss.delta <= as_typed(self.delta)
@@ -225,7 +226,7 @@ class BudgetAccountant:
 
 def charge_accountants(
     guarantee: tuple[float, float],
-    loss: tuple[float, float],
+    entry: LedgerEntry,
     charged: list[BudgetAccountant],
 ) -> None:
     """Charge a purchase to every active accountant, or to none and raise.
@@ -235,8 +236,9 @@ def charge_accountants(
     guarantee : tuple of (float, float)
         Epsilon and delta of the ledger that makes the purchase; added once per
         accountant that adds guarantees.
-    loss : tuple of (float, float)
-        rho and delta of the purchase; added each time where losses are added.
+    entry : LedgerEntry
+        The purchase; its rho is added each time where losses are added, which refuse
+        a purchase with a delta of its own.
     charged : list of BudgetAccountant
         The accountants that have counted the ledger's guarantee already; extended.
 
@@ -254,8 +256,7 @@ def charge_accountants(
             after = _Loss(
                 before.epsilon + new * as_typed(guarantee[0]),
                 before.delta + new * as_typed(guarantee[1]),
-                before.rho + loss[0],
-                before.failure + as_typed(loss[1]),
+                before.rho + (entry.rho if entry.delta == 0 else inf),
             )
             accountant._check(after)
             losses.append((accountant, after, new))

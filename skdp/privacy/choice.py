@@ -14,7 +14,7 @@ from .accounting import zcdp_from_pure
 from .arguments import whole_number
 from .budget import check_budget
 from .grid import Grid, public_sensitivity
-from .ledger import LedgerEntry
+from .purchases import LedgerEntry
 from .selection import exponential_mechanism, permute_and_flip
 
 if TYPE_CHECKING:

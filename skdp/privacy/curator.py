@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp.exceptions import BudgetExceededError
 from skdp.queries import PublicFacts, Query
 
 from .additive import gaussian, laplace
 from .aggregation import median
 from .choice import exponential, noisy_max, top_k
-from .ledger import LedgerEntry, PrivacyLedger
+from .grid import public_sensitivity
+from .ledger import PrivacyLedger
+from .process import process_token
+from .purchases import LedgerEntry
 from .sieve_and_examine import SieveAndExamine, SparseVector
 from .streams import RandomStreams
 
@@ -105,6 +109,7 @@ class Curator:
         self.ledger = ledger
         self.trace: list[Access] = []
         self._records = records
+        self._process = process_token()
         self._streams = RandomStreams.from_random_state(random_state)
 
     def __reduce__(self) -> str:
@@ -341,11 +346,19 @@ class Curator:
         )
 
     def _enter(self, entry: LedgerEntry) -> int:
-        self.ledger.spend(entry)
-        return len(self.ledger) - 1
+        self._refuse_other_process()
+        return self.ledger.spend(entry)
+
+    def _refuse_other_process(self) -> None:
+        if self._process != process_token():
+            raise BudgetExceededError(
+                "This curator was carried into a forked process, where its noise would "
+                "repeat and its ledger count on its own. Open a curator there."
+            )
 
     def _sample(self, size: int) -> CountTable:
         """Draw a fresh sub-sample without replacement; all records if it is whole."""
+        self._refuse_other_process()
         if size == self.public.n_records:
             return self._records
         return self._records.subsample(size, self._streams.subsampling)
@@ -354,9 +367,13 @@ class Curator:
         self, query: Query, entry: int, step: str, records: Any = None
     ) -> NDArray:
         """Evaluate a query that has been paid for."""
+        self._refuse_other_process()
         self.trace.append(Access(entry, step, query))
         return query.evaluate(self._records if records is None else records)
 
-    def _public_answer(self, query: Query) -> NDArray:
-        """Answer a query that no record can change: a public constant, for nothing."""
-        return query.evaluate(self._records)
+    def _public_answer(self, query: Query, size: int | None = None) -> NDArray:
+        """Answer, for nothing, what no record can change at this number of records."""
+        size = self.public.n_records if size is None else size
+        if public_sensitivity(query, PublicFacts(size, self.public.schema), 1) != 0:
+            raise BudgetExceededError(f"{query} is no public constant: it has a price.")
+        return query.evaluate(self._sample(size))

@@ -148,7 +148,7 @@ class Grid:
         return cls(step, ceil((delta + error) / step + 2 * ones), False)
 
     def to_steps(self, answer: NDArray) -> NDArray[np.int64]:
-        """Round an answer to whole steps, halves up.
+        """Round an answer to whole steps, halves up; what is not finite counts as 0.
 
         Parameters
         ----------
@@ -162,7 +162,8 @@ class Grid:
         """
         if self.integral:
             return np.asarray(answer, dtype=np.int64)
-        return np.floor(np.asarray(answer) / self.step + 0.5).astype(np.int64)
+        finite = np.nan_to_num(np.asarray(answer), nan=0.0, posinf=0.0, neginf=0.0)
+        return np.floor(finite / self.step + 0.5).astype(np.int64)
 
     def to_answer(self, steps: NDArray[np.int64]) -> NDArray:
         """Convert steps back to units of the answer.
@@ -207,7 +208,9 @@ def margin_in_steps(
         one record changes it by at most `MARGIN_SENSITIVITY`.
     """
     unit = public_sensitivity(query, public, 1) + 2 * query.evaluation_error(public)
-    margin = (Fraction(threshold) - Fraction(value)) / _rounded_up(unit)
+    # An error for a value that is not finite would depend on the records.
+    exact = Fraction(value) if isfinite(value) else Fraction(0)
+    margin = (Fraction(threshold) - exact) / _rounded_up(unit)
     return floor(margin * RESOLUTION + Fraction(1, 2))
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from fractions import Fraction
-from math import inf, isfinite
+from dataclasses import asdict
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from skdp.exceptions import BudgetExceededError
 
-from .accounting import dp_from_zcdp
 from .budget import (
     BudgetAccountant,
     as_typed,
@@ -19,59 +17,15 @@ from .budget import (
     check_budget,
     spending_lock,
 )
-from .plans import best_composition_epsilon
+from .purchases import LedgerEntry, Totals
 
 if TYPE_CHECKING:
     import pandas as pd
     from dp_accounting import DpEvent, NeighboringRelation
 
-__all__ = ["LedgerEntry", "PrivacyLedger"]
+__all__ = ["PrivacyLedger"]
 
 
-@dataclass(frozen=True)
-class LedgerEntry:
-    """One purchase: a mechanism with its whole cost.
-
-    Parameters
-    ----------
-    mechanism : str
-        Name of the mechanism.
-    query : str
-        What was asked.
-    sensitivity : float
-        Replace-one sensitivity that the noise was scaled to, in units of the answer;
-        1 for mechanisms that divide every question by its own sensitivity.
-    norm : str
-        Norm of the sensitivity: "L1", "L2" or "Linf".
-    scale : float
-        Scale of the noise in units of the answer (Laplace: b; Gaussian: standard
-        deviation); nan where the mechanism has no single one.
-    epsilon : float
-        Loss as pure differential privacy; inf if there is none.
-    rho : float
-        Loss as zero-concentrated differential privacy.
-    parts : tuple of (float, int), default=()
-        The pure mechanisms of which the purchase is made, as (epsilon, count), all
-        fixed before the first answer; empty if it is not pure.
-    bought : str, default=""
-        What the money bought, in words.
-    delta : float, default=0.0
-        Probability with which the losses above may be exceeded.
-    """
-
-    mechanism: str
-    query: str
-    sensitivity: float
-    norm: str
-    scale: float
-    epsilon: float
-    rho: float
-    parts: tuple[tuple[float, int], ...] = ()
-    bought: str = ""
-    delta: float = 0.0
-
-
-@dataclass(repr=False)
 class PrivacyLedger:
     """A budget for one sequence of mechanisms, and what was spent of it.
 
@@ -87,37 +41,62 @@ class PrivacyLedger:
         Budget, finite.
     delta : float in [0, 1), default=0.0
         Budget.
+    failure : float in [0, delta], default=0.0
+        Part of delta set aside for mechanisms that have a delta of their own, such as
+        the median. Fixed beforehand: a choice that depends on earlier answers could
+        spend the same delta twice.
 
     Attributes
     ----------
+    epsilon, delta, failure : float
+        The budget; read-only.
     entries : tuple of LedgerEntry
         The purchases so far, in order.
 
     Examples
     --------
+    >>> from skdp.privacy import LedgerEntry
     >>> ledger = PrivacyLedger(1.0)
     >>> parts = ((0.5, 1),)
     >>> ledger.spend(LedgerEntry("laplace", "n", 1.0, "L1", 2.0, 0.5, 0.12, parts))
+    0
     >>> ledger.total()
     0.5
     """
 
-    epsilon: float
-    delta: float = 0.0
-    _entries: list[LedgerEntry] = field(default_factory=list, repr=False)
-    _charged: list[BudgetAccountant] = field(
-        default_factory=list, repr=False, compare=False
-    )
-
-    def __post_init__(self) -> None:
-        check_budget(self.epsilon, self.delta)
-        self.epsilon, self.delta = float(self.epsilon), float(self.delta)
+    def __init__(
+        self, epsilon: float, delta: float = 0.0, *, failure: float = 0.0
+    ) -> None:
+        check_budget(epsilon, delta)
+        if not 0 <= failure <= delta:
+            raise ValueError(
+                f"failure must lie between 0 and delta = {delta}, got {failure!r}."
+            )
+        self._budget = (float(epsilon), float(delta), float(failure))
+        self._entries: list[LedgerEntry] = []
+        self._totals = Totals()
+        self._charged: list[BudgetAccountant] = []
 
     def __repr__(self) -> str:
         return (
             f"PrivacyLedger(epsilon={self.epsilon}, delta={self.delta}: "
             f"{self.total():.6g} spent on {len(self)} entries)"
         )
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the budget."""
+        return self._budget[0]
+
+    @property
+    def delta(self) -> float:
+        """Delta of the budget."""
+        return self._budget[1]
+
+    @property
+    def failure(self) -> float:
+        """Part of delta that is set aside for mechanisms with their own."""
+        return self._budget[2]
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -134,13 +113,18 @@ class PrivacyLedger:
         # Which accountants were charged is a matter of this process alone.
         return {**self.__dict__, "_charged": []}
 
-    def spend(self, entry: LedgerEntry) -> None:
+    def spend(self, entry: LedgerEntry) -> int:
         """Enter a purchase, or refuse it and leave everything as it was.
 
         Parameters
         ----------
         entry : LedgerEntry
             The mechanism and its whole cost.
+
+        Returns
+        -------
+        int
+            Index of the entry in `entries`.
 
         Raises
         ------
@@ -149,35 +133,46 @@ class PrivacyLedger:
             `BudgetAccountant`.
         """
         with spending_lock:
-            entries = [*self._entries, entry]
-            if not self._allows(entries):
-                raise BudgetExceededError(self._refusal(entries))
-            charge_accountants(
-                (self.epsilon, self.delta), (entry.rho, entry.delta), self._charged
-            )
+            totals = self._totals.plus(entry)
+            if not self._allows(totals):
+                raise BudgetExceededError(self._refusal(entry, totals))
+            charge_accountants((self.epsilon, self.delta), entry, self._charged)
+            self._totals = totals
             self._entries.append(entry)
+            return len(self._entries) - 1
 
-    def _refusal(self, entries: list[LedgerEntry]) -> str:
-        entry, cost = entries[-1], _total(entries, self.delta)
+    def _rest(self) -> float:
+        """Return the delta that failures leave to the rules."""
+        return float(as_typed(self.delta) - as_typed(self.failure))
+
+    def _allows(self, totals: Totals) -> bool:
+        if totals.delta > as_typed(self.failure):
+            return False
+        if totals.epsilon <= as_typed(self.epsilon):
+            return True
+        if self._rest() == 0:
+            return False
+        # The relative 1e-12 is the precision of the conversion from zCDP.
+        return totals.epsilon_at(self._rest()) <= self.epsilon * (1 + 1e-12)
+
+    def _refusal(self, entry: LedgerEntry, totals: Totals) -> str:
+        cost = totals.epsilon_at(self._rest())
         reason = (
             f"it would bring the total to epsilon = {cost:.6g} at delta = "
             f"{self.delta:.3g}, beyond the budget of {self.epsilon:.6g}"
         )
-        if not isfinite(entry.epsilon) and self.delta == 0:
-            reason = "it has no pure form, and this ledger's delta is 0"
+        if not isfinite(entry.epsilon) and self._rest() == 0:
+            reason = "it has no pure form, and this ledger has no delta for it"
+        elif totals.delta > as_typed(self.failure):
+            reason = (
+                f"it has a delta of {entry.delta:.3g} of its own, and only "
+                f"{self.failure:.3g} is set aside for such mechanisms "
+                "(PrivacyLedger(..., failure=))"
+            )
         return (
             f"{entry.mechanism} of {entry.query} is refused: {reason}. No record was "
             "touched."
         )
-
-    def _allows(self, entries: list[LedgerEntry]) -> bool:
-        rest = _delta_left(entries, self.delta)
-        if rest >= 0 and _pure_total(entries) <= self.epsilon:
-            return True
-        if rest <= 0:
-            return False
-        # The relative 1e-12 is the precision of the conversion from zCDP.
-        return _total(entries, self.delta) <= self.epsilon * (1 + 1e-12)
 
     def total(self, delta: float | None = None) -> float:
         """Return the epsilon spent so far.
@@ -190,12 +185,13 @@ class PrivacyLedger:
         Returns
         -------
         float
-            The smallest epsilon that the rules named above prove; inf if delta is 0
+            The smallest epsilon that the rules prove, with what the mechanisms' own
+            deltas leave of `delta`; inf if delta is 0
             and a mechanism has no pure form.
         """
         delta = self.delta if delta is None else delta
         check_budget(self.epsilon, delta)
-        return _total(self._entries, delta)
+        return self._totals.epsilon_at(float(as_typed(delta) - self._totals.delta))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the budget, the totals and the entries as plain values.
@@ -275,39 +271,6 @@ class PrivacyLedger:
         else:
             events = [dp_event.ZCDpEvent(entry.rho) for entry in self._entries]
         return dp_event.ComposedDpEvent(events), relation
-
-
-def _total(entries: list[LedgerEntry], delta: float) -> float:
-    """Return the smallest epsilon that a rule for adaptive purchases proves.
-
-    A mechanism of (epsilon, delta) is one of epsilon that fails with probability delta,
-    so that the deltas of the entries add up and leave the rest to the rules.
-    """
-    rest = _delta_left(entries, delta)
-    if rest < 0:
-        return inf
-    pure = _pure_total(entries)
-    if rest == 0:
-        return pure
-    rho = sum(entry.rho for entry in entries)
-    concentrated = dp_from_zcdp(rho, rest) if isfinite(rho) else inf
-    optimal = inf
-    paid = [entry for entry in entries if entry.epsilon > 0]
-    if len(paid) == 1 and paid[0].parts:
-        optimal, _ = best_composition_epsilon(paid[0].parts, rest)
-    return min(pure, concentrated, optimal)
-
-
-def _delta_left(entries: list[LedgerEntry], delta: float) -> float:
-    spent = sum((as_typed(entry.delta) for entry in entries), Fraction(0))
-    return float(as_typed(delta) - spent)
-
-
-def _pure_total(entries: list[LedgerEntry]) -> float:
-    losses = [entry.epsilon for entry in entries]
-    if not all(isfinite(loss) for loss in losses):
-        return inf
-    return float(sum(map(as_typed, losses), Fraction(0)))
 
 
 def _json_safe(value: Any) -> Any:

@@ -27,6 +27,7 @@ examination confirms it, and the loss is fixed before the run.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
@@ -44,8 +45,8 @@ from .grid import (
     public_sensitivity,
     refuse_large_scale,
 )
-from .ledger import LedgerEntry
 from .noise import discrete_laplace
+from .purchases import LedgerEntry
 
 if TYPE_CHECKING:
     from skdp.records import CountTable
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 __all__ = ["SieveAndExamine", "SparseVector"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Sieve:
     """One run of the sparse vector technique up to its first firing."""
 
@@ -85,7 +86,7 @@ class SparseVector:
     rounds : int
         The cap.
     rounds_left : int
-        Firings that are left. Public: a function of the answers.
+        Firings that are left. Public: the theorem covers them.
 
     Raises
     ------
@@ -110,6 +111,7 @@ class SparseVector:
         check_budget(epsilon, 0.0)
         epsilon = float(epsilon)
         self._curator = curator
+        self._lock = threading.RLock()
         self._sieve: _Sieve | None = None
         sieve_epsilon = base_epsilon(epsilon, self.sample_size / n)
         self._threshold_epsilon = sieve_epsilon / (1 + 2 ** (2 / 3))
@@ -156,27 +158,36 @@ class SparseVector:
             If the query is no scalar, its sensitivity or the threshold not finite; no
             record was touched.
         """
-        curator = self._curator
         threshold, tweak = float(threshold), float(tweak)
-        sensitivity = public_sensitivity(query, curator.public, 1)
-        if query.shape(curator.public) != () or not isfinite(threshold + tweak):
+        if self._is_constant(query, threshold + tweak):
+            return bool(self._curator._public_answer(query) <= threshold)
+        with self._lock:
+            if self.rounds_left <= 0:
+                raise BudgetExceededError(
+                    f"All {self.rounds} rounds of this {self.name} have fired; data "
+                    "access has ended."
+                )
+            # The round is taken first and given back if the sieve holds the question
+            # back: an interruption in between costs the round, never a sieve.
+            sieve, self._sieve = self._sieve, None
+            self.rounds_left -= 1
+            sieve = sieve or self._start_sieve()
+            if self._passes_sieve(sieve, query, threshold + tweak):
+                return self._confirms(query, threshold)
+            self._sieve, self.rounds_left = sieve, self.rounds_left + 1
+            return False
+
+    def _is_constant(self, query: Query, threshold: float) -> bool:
+        """Refuse what cannot be asked; return whether no record can change it."""
+        public = self._curator.public
+        sensitivity = public_sensitivity(query, public, 1)
+        public_sensitivity(query, PublicFacts(self.sample_size, public.schema), 1)
+        if query.shape(public) != () or not isfinite(threshold):
             raise ValueError(
                 f"{self.name} compares a scalar query with a finite threshold; got "
-                f"{query} and {threshold} (tweak {tweak})."
+                f"{query} and {threshold}."
             )
-        if sensitivity == 0:
-            return bool(curator._public_answer(query) <= threshold)
-        if self.rounds_left <= 0:
-            raise BudgetExceededError(
-                f"All {self.rounds} rounds of this {self.name} have fired; data access "
-                "has ended."
-            )
-        sieve = self._sieve = self._sieve or self._start_sieve()
-        fired = self._passes_sieve(sieve, query, threshold + tweak)
-        if fired:
-            self.rounds_left -= 1
-            self._sieve = None
-        return fired and self._confirms(query, threshold)
+        return sensitivity == 0
 
     def _start_sieve(self) -> _Sieve:
         curator = self._curator
@@ -223,7 +234,7 @@ class SieveAndExamine(SparseVector):
     rounds : int
         The cap.
     rounds_left : int
-        Firings that are left. Public: a function of the answers.
+        Firings that are left. Public: the theorem covers them.
 
     Raises
     ------

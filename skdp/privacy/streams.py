@@ -18,7 +18,7 @@ from typing import NoReturn
 import numpy as np
 from randomgen import ChaCha
 
-__all__ = ["RandomStreams"]
+__all__ = ["RandomStreams", "seed_of"]
 
 ROUNDS = 20
 KEY_BITS = 256
@@ -79,10 +79,11 @@ class RandomStreams:
         >>> int(streams.noise.integers(100)) == int(again.noise.integers(100))
         True
         """
-        if random_state is None:
+        seed = seed_of(random_state)
+        if seed is None:
             keys = [secrets.randbits(KEY_BITS) for _ in range(3)]
         else:
-            keys = _keys_from_seed(_seed(random_state))
+            keys = _keys_from_seed(seed)
         return cls(*(_generator(key) for key in keys))
 
     def __repr__(self) -> str:
@@ -98,8 +99,28 @@ class RandomStreams:
         )
 
 
-def _seed(random_state: object) -> int:
-    """Read an int seed, drawing one if a RandomState is given."""
+def seed_of(random_state: int | np.random.RandomState | None) -> int | None:
+    """Return the seed that a ``random_state`` parameter stands for.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        An int is drawn from a RandomState, which advances it.
+
+    Returns
+    -------
+    int or None
+        The seed; None for entropy of the operating system.
+
+    Raises
+    ------
+    TypeError
+        If `random_state` is of another type, a Generator for example.
+    ValueError
+        If an int seed is negative.
+    """
+    if random_state is None:
+        return None
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(0, 2**63 - 1, dtype=np.int64))
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):

@@ -195,6 +195,22 @@ class Batch(Query):
         """
         return np.concatenate([np.ravel(q.evaluate(records)) for q in self.queries])
 
+    def check(self, public: PublicFacts) -> None:
+        """Refuse what any part refuses.
+
+        Parameters
+        ----------
+        public : PublicFacts
+            Number of records and schema.
+
+        Raises
+        ------
+        SchemaError
+            If a column of a part is missing from the schema.
+        """
+        for query in self.queries:
+            query.check(public)
+
     def split(self, answer: NDArray, public: PublicFacts) -> list[NDArray]:
         """Cut a flat answer into one array per part.
 

@@ -28,7 +28,7 @@ _DENSE_STRATA = 1 << 16
 _LARGEST_MARGINAL = 1 << 28
 _CACHED_CELLS = 1 << 12
 _CACHED_MARGINALS = 256
-_MOST_SAMPLED = 10**9  # the limit of NumPy's hypergeometric sampler
+_MOST_SAMPLED = 10**9  # a sample is drawn from a list of all records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,9 +241,10 @@ class CountTable:
                 f"not {size!r}."
             )
         _refuse_many(self.n_records)
-        return self._with_counts(
-            rng.multivariate_hypergeometric(self.counts, int(size))
-        )
+        # By shuffling integers: the sampler that is faster works in floating point, and
+        # never draws some of the rarest sub-samples.
+        counts = rng.multivariate_hypergeometric(self.counts, int(size), method="count")
+        return self._with_counts(counts)
 
     def partition(self, n_blocks: int, rng: np.random.Generator) -> list[CountTable]:
         """Deal the records out at random into blocks of nearly equal size.
@@ -275,13 +276,13 @@ class CountTable:
                 f"{n_blocks!r}."
             )
         _refuse_many(self.n_records)
-        size, larger = divmod(self.n_records, n_blocks)
-        left, blocks = self.counts, []
-        for block in range(n_blocks - 1):
-            drawn = rng.multivariate_hypergeometric(left, size + (block < larger))
-            blocks.append(self._with_counts(drawn))
-            left = left - drawn
-        return [*blocks, self._with_counts(left)]
+        m = len(self.counts)
+        dealt = np.repeat(np.arange(m), self.counts)
+        rng.shuffle(dealt)
+        return [
+            self._with_counts(np.bincount(block, minlength=m))
+            for block in np.array_split(dealt, n_blocks)
+        ]
 
     def _with_counts(self, counts: NDArray[np.int64]) -> CountTable:
         kept = np.flatnonzero(counts)

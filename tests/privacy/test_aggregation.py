@@ -25,7 +25,7 @@ def records_of(n_dependent: int, n: int) -> CountTable:
 
 
 def curator_of(records: CountTable, seed: int = 0) -> Curator:
-    return Curator(records, PrivacyLedger(1e3, 1e-3), seed)
+    return Curator(records, PrivacyLedger(1e3, 1e-3, failure=5e-4), seed)
 
 
 def asked(records: CountTable, seed: int = 0, **options) -> float:
@@ -126,7 +126,7 @@ def outputs(values: list[float], seeds: range, epsilon: float, delta: float):
 
     blocks = Blocks()
     return [
-        Curator(blocks, PrivacyLedger(1e3, 0.5), seed).median(
+        Curator(blocks, PrivacyLedger(1e3, 0.5, failure=0.5), seed).median(
             Given("a", "b"), n_blocks=len(values), low=0.0, high=1.0,
             epsilon=epsilon, delta=delta,
         )

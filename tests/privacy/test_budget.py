@@ -173,12 +173,37 @@ def test_a_repeated_seed_is_seen() -> None:
     note_seed(7)  # nobody looks outside
 
 
-def test_zcdp_composition_counts_the_failures_of_mechanisms() -> None:
+def test_zcdp_composition_refuses_mechanisms_that_can_fail() -> None:
     rho, parts = zcdp_from_pure(0.1), ((0.1, 1),)
     median = LedgerEntry("median", "q", 1, "", 1, 0.1, rho, parts, delta=4e-7)
     with BudgetAccountant(1.0, 1e-6, composition="zcdp") as accountant:
-        for _ in range(2):
-            PrivacyLedger(1.0, 1e-6).spend(median)
         with pytest.raises(BudgetExceededError):
-            PrivacyLedger(1.0, 1e-6).spend(median)
-    assert accountant.spent[0] == pytest.approx(dp_from_zcdp(2 * rho, 2e-7))
+            PrivacyLedger(1.0, 1e-6, failure=5e-7).spend(median)
+    assert accountant.spent == (0.0, 0.0)
+    with BudgetAccountant(1.0, 1e-6) as accountant:
+        PrivacyLedger(1.0, 1e-6, failure=5e-7).spend(median)
+    assert accountant.spent == (1.0, 1e-6)
+
+
+def _enter_in_child(accountant, queue) -> None:
+    try:
+        with accountant:
+            PrivacyLedger(0.1).spend(entry(0.1))
+    except BudgetExceededError as error:
+        queue.put(str(error))
+    else:
+        queue.put("spent")
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"
+)
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_a_fork_cannot_enter_an_accountant_of_its_parent() -> None:
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    accountant = BudgetAccountant(5.0)
+    child = context.Process(target=_enter_in_child, args=(accountant, queue))
+    child.start()
+    assert "forked" in queue.get()
+    child.join()

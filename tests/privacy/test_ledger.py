@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
-from math import inf, nan
+from dataclasses import replace
+from math import exp, inf, nan
 
+import numpy as np
 import pytest
 from dp_accounting import pld, rdp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import (
@@ -146,22 +149,82 @@ def test_exports() -> None:
     assert len(again.to_frame().columns) == len(PrivacyLedger(1.0).to_frame().columns)
 
 
-def test_deltas_of_mechanisms_add_up_and_leave_the_rest() -> None:
-    ledger = filled(1.0, 3e-6, failing(0.2, 1e-6), failing(0.2, 1e-6))
-    assert ledger.total() == 0.4
-    assert ledger.total(2e-6) == 0.4
+def with_failure(*entries: LedgerEntry) -> PrivacyLedger:
+    ledger = PrivacyLedger(1.0, 4e-6, failure=3e-6)
+    for entry in entries:
+        ledger.spend(entry)
+    return ledger
+
+
+def test_deltas_of_mechanisms_are_set_aside_beforehand() -> None:
+    ledger = with_failure(failing(0.2, 1e-6), failing(0.2, 1e-6))
+    assert ledger.total() == ledger.total(2e-6) == 0.4
     assert ledger.total(1e-6) == ledger.total(0.0) == inf
     ledger.spend(failing(0.2, 1e-6))
-    with pytest.raises(BudgetExceededError):
+    with pytest.raises(BudgetExceededError, match="failure"):
         ledger.spend(failing(0.2, 1e-12))
-    with pytest.raises(BudgetExceededError):
-        ledger.spend(gaussian(1e-4))
     ledger.spend(pure((0.4, 1)))
     assert ledger.total() == 1.0
+    with pytest.raises(BudgetExceededError, match="failure"):
+        PrivacyLedger(1.0, 1e-3).spend(failing(0.1, 1e-9))
+    for wrong in (-1e-9, 2e-3, nan):
+        with pytest.raises(ValueError, match="failure"):
+            PrivacyLedger(1.0, 1e-3, failure=wrong)
 
 
-def test_the_rest_of_delta_converts_zcdp() -> None:
-    ledger = filled(5.0, 3e-6, failing(0.2, 1e-6), gaussian(0.1))
-    assert ledger.total() == dp_from_zcdp(0.1 + zcdp_from_pure(0.2), 2e-6)
-    run = LedgerEntry("run", "q", 1.0, "", nan, 5.0, 9.0, ((0.05, 100),), delta=1e-6)
-    assert filled(5.0, 2e-6, run).total() == pytest.approx(2.21, abs=5e-3)
+def test_what_is_set_aside_is_not_spent_on_conversion() -> None:
+    # Which rule a path falls under may depend on earlier answers: were the delta split
+    # as the path goes, an adversary would spend more than there is.
+    rho = zcdp_from_dp(1.0, 1e-6)
+    ledger = with_failure(gaussian(0.999 * rho))
+    with pytest.raises(BudgetExceededError):
+        ledger.spend(gaussian(0.01 * rho))
+    ledger.spend(failing(1e-6, 3e-6))
+    assert ledger.total() <= 1.0
+
+
+def test_an_adaptive_adversary_stays_within_delta() -> None:
+    """Buy coin flips until the loss is high, then zCDP to the end; else a failure."""
+    epsilon, delta, flip = 1.0, 1e-6, 0.01
+    n_flips, split = 0, 0.5
+    ledger = PrivacyLedger(epsilon, delta, failure=split * delta)
+    while True:
+        try:
+            ledger.spend(pure((flip, 1)))
+        except BudgetExceededError:
+            break
+        n_flips += 1
+    p = exp(flip) / (1 + exp(flip))
+    k = n_flips // 2
+    first, second = np.arange(k + 1), np.arange(n_flips - k + 1)
+    lost = (2 * first[:, None] - k + 2 * second - (n_flips - k)) * flip
+    mass = binom.pmf(first, k, p)[:, None] * binom.pmf(second, n_flips - k, p)
+    excess = (mass * np.maximum(0, 1 - np.exp(epsilon - lost))).sum(axis=1)
+    # For each loss after k flips the adversary takes the better of the two ways on.
+    failing_pays = binom.pmf(first, k, p) * split * delta
+    assert np.maximum(excess, failing_pays).sum() <= delta
+
+
+def test_a_budget_cannot_be_raised_or_copied_with_its_receipts() -> None:
+    ledger = PrivacyLedger(1.0)
+    with pytest.raises(AttributeError):
+        ledger.epsilon = 50.0
+    with pytest.raises(TypeError):
+        replace(ledger, epsilon=100.0)
+
+
+def test_the_parts_of_a_purchase_make_its_whole() -> None:
+    with pytest.raises(ValueError, match="add up"):
+        replace(pure((0.5, 1)), epsilon=1000.0)
+
+
+@pytest.mark.parametrize("loss", [-1.0, nan])
+@pytest.mark.parametrize("field", ["epsilon", "rho", "delta"])
+def test_no_purchase_gives_budget_back(loss, field) -> None:
+    with pytest.raises(ValueError, match=field):
+        replace(pure((0.5, 1)), **{field: loss})
+
+
+def test_a_purchase_cannot_be_sure_to_fail() -> None:
+    with pytest.raises(ValueError, match="delta"):
+        failing(0.5, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -300,11 +301,13 @@ def test_an_interrupted_examination_has_used_its_round(records, score_query):
     assert mechanism.rounds_left == 2
 
 
-def test_an_interrupted_sieve_changes_nothing(records, score_query):
+def test_an_interrupted_sieve_costs_its_round(records, score_query):
+    # An interruption between firing and bookkeeping could else let a sieve fire twice.
     for mechanism in open_both(records):
         with pytest.raises(KeyboardInterrupt):
             mechanism.ask(score_query(KeyboardInterrupt()), 0.0)
-        assert mechanism.rounds_left == 3
+        assert mechanism.rounds_left == 2
+        assert mechanism._sieve is None
         assert len(mechanism._curator.ledger) == 1
 
 
@@ -397,3 +400,23 @@ def test_the_whole_run_is_paid_for_at_once_or_not_at_all(poisoned):
     curator.sieve_and_examine(rounds=2, sieve_epsilon=0.2, examine_epsilon=0.3)
     assert len(curator.ledger) == 1
     assert curator.ledger.total() == 1.0
+
+
+def test_threads_cannot_fire_more_than_the_rounds(records, score_query):
+    (mechanism, *_) = open_both(records)
+    fired = []
+
+    def ask_often():
+        for _ in range(20):
+            try:
+                fired.append(mechanism.ask(score_query(-1e6), 0.0))
+            except BudgetExceededError:
+                return
+
+    threads = [threading.Thread(target=ask_often) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(fired) == mechanism.rounds == 3
+    assert mechanism.rounds_left == 0

@@ -130,3 +130,11 @@ def test_columns_that_the_schema_lacks_are_refused(query):
     with pytest.raises(SchemaError, match="'a'"):
         query.check(other)
     query.check(PUBLIC)
+
+
+def test_a_batch_refuses_what_its_parts_refuse():
+    schema = SCHEMA
+    batch = Batch((Marginal("a"), KendallDependence("a", "b")))
+    batch.check(PublicFacts(10, schema))
+    with pytest.raises(ValueError, match="64 bits"):
+        batch.check(PublicFacts(4 * 10**9, schema))

@@ -1,0 +1,78 @@
+"""Choices: the law of the top k, their price, their refusals."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import exp
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from skdp.exceptions import BudgetExceededError
+from skdp.privacy import Curator, PrivacyLedger
+from skdp.queries import KendallDependence, Marginal
+from skdp.records import Categorical, CountTable, Schema
+
+SCHEMA = Schema([Categorical("a", range(4)), Categorical("one", ("x",))])
+COUNTS = (3, 1, 2, 2)
+
+
+def curator_of(seed: int, epsilon: float = 10.0) -> Curator:
+    codes = np.column_stack([np.repeat(range(4), COUNTS), np.zeros(8, int)])
+    records = CountTable.from_codes(codes, SCHEMA)
+    return Curator(records, PrivacyLedger(epsilon), seed)
+
+
+def test_the_top_k_have_the_law_of_peeling() -> None:
+    epsilon, k = 1.6, 2
+    weights = [exp(epsilon / k * count / 2) for count in COUNTS]
+    law = {
+        (i, j): weights[i] / sum(weights) * weights[j] / (sum(weights) - weights[i])
+        for i, j in permutations(range(4), 2)
+    }
+    seen = dict.fromkeys(law, 0)
+    curator = curator_of(0, 1e9)
+    for _ in range(6000):
+        seen[tuple(curator.top_k(Marginal("a"), k, epsilon=epsilon))] += 1
+    expected = 6000 * np.array(list(law.values()))
+    assert chisquare(list(seen.values()), expected).pvalue > 1e-3
+    halved = [w**2 for w in weights]
+    wrong = [
+        halved[i] / sum(halved) * halved[j] / (sum(halved) - halved[i]) for i, j in law
+    ]
+    assert chisquare(list(seen.values()), 6000 * np.array(wrong)).pvalue < 1e-6
+
+
+def test_the_price_of_the_top_k() -> None:
+    curator = curator_of(0)
+    assert sorted(curator.top_k(Marginal("a"), 4, epsilon=2.0)) == [0, 1, 2, 3]
+    (entry,) = curator.ledger.entries
+    assert (entry.epsilon, entry.rho) == (2.0, 2.0**2 / 32)
+    assert entry.parts == ((0.5, 4),)
+    assert (entry.sensitivity, entry.norm) == (1.0, "Linf")
+    with pytest.raises(BudgetExceededError):
+        curator.top_k(Marginal("a"), 2, epsilon=9.0)
+
+
+@pytest.mark.parametrize("k", [0, 5, 1.5, -1, True])
+def test_other_numbers_are_refused(k) -> None:
+    curator = curator_of(0)
+    with pytest.raises(ValueError, match="k must be"):
+        curator.top_k(Marginal("a"), k, epsilon=1.0)
+    assert len(curator.ledger) == len(curator.trace) == 0
+
+
+def test_a_constant_is_chosen_for_nothing() -> None:
+    curator = curator_of(0)
+    assert list(curator.top_k(Marginal("one"), 1, epsilon=1.0)) == [0]
+    assert curator.top_k(KendallDependence("a", "one"), 1, epsilon=1.0).shape == (1,)
+    assert len(curator.ledger) == 0
+
+
+@pytest.mark.parametrize("ask", ["laplace", "exponential", "noisy_max"])
+def test_what_is_no_query_is_named(ask) -> None:
+    with pytest.raises(TypeError, match="Expected a query"):
+        getattr(curator_of(0), ask)("a", epsilon=1.0)
+    with pytest.raises(TypeError, match="epsilon must be a number"):
+        getattr(curator_of(0), ask)(Marginal("a"), epsilon="1")
