@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from skdp._sklearn import Interval, StrOptions
 from skdp.causal.answerers import TableAnswerer
@@ -130,4 +130,4 @@ def _score_pvalue(
     """Return the two-sided normal p-value of a score."""
     query = DEPENDENCE_QUERIES[name](x, y, given)
     score = query.score(tables, public.n_records)
-    return float(2 * norm.sf(score / query.null_scale(public)))
+    return float(2 * ndtr(-score / query.null_scale(public)))

@@ -8,9 +8,10 @@ from typing import Literal
 
 import networkx as nx
 
-__all__ = ["DrawnEdge", "edges_to_draw"]
+__all__ = ["DrawnEdge", "EdgeKind", "edges_to_draw"]
 
-EdgeKind = Literal["found", "missing", "extra"]
+EdgeKind = Literal["found", "reversed", "missing", "extra"]
+Connection = tuple[str, str, bool]
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,9 @@ class DrawnEdge:
         Its ends; the arrow, if it has one, is at the head.
     directed : bool
         Whether it has an arrow.
-    kind : {"found", "missing", "extra"}
-        In the graph (and in the truth, if there is one), in the truth only, or
-        in the graph only.
+    kind : {"found", "reversed", "missing", "extra"}
+        In the graph (and in the truth, if there is one), the same with an arrow
+        against the true one, in the truth only, or in the graph only.
     """
 
     tail: str
@@ -52,15 +53,22 @@ def edges_to_draw(graph: nx.Graph, truth: nx.Graph | None = None) -> list[DrawnE
         found = _connection(graph, x, y)
         true = found if truth is None else _connection(truth, x, y)
         if found is not None:
-            edges.append(DrawnEdge(*found, "found" if true is not None else "extra"))
+            edges.append(DrawnEdge(*found, _kind(found, true)))
         elif true is not None:
             edges.append(DrawnEdge(*true, "missing"))
     return edges
 
 
-def _connection(graph: nx.Graph, x: str, y: str) -> tuple[str, str, bool] | None:
+def _connection(graph: nx.Graph, x: str, y: str) -> Connection | None:
     """Return tail, head and whether directed; None if not adjacent."""
     forth, back = graph.has_edge(x, y), graph.has_edge(y, x)
     if not (forth or back):
         return None
     return (x, y, not back) if forth else (y, x, True)
+
+
+def _kind(found: Connection, true: Connection | None) -> EdgeKind:
+    if true is None:
+        return "extra"
+    against = found[2] and true[2] and found[0] != true[0]
+    return "reversed" if against else "found"

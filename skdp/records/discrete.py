@@ -16,19 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp.exceptions import SchemaError
-from skdp.records.checks import is_whole
-from skdp.records.distinct import Codes, distinct_rows, row_keys, row_ranks
+from skdp.records.distinct import Codes, distinct_rows, row_ranks
 from skdp.records.frames import Table, read_table
 from skdp.records.readers import code_reader, value_reader
+from skdp.records.sampling import deal_counts, draw_counts
 from skdp.records.schema import Schema
+from skdp.records.tabulation import Tabulator
 
 __all__ = ["CountTable"]
 
 _DENSE_STRATA = 1 << 16
 _LARGEST_MARGINAL = 1 << 28
-_CACHED_CELLS = 1 << 12
-_CACHED_MARGINALS = 256
-_MOST_SAMPLED = 10**9  # a sample is drawn from a list of all records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +39,7 @@ class CountTable:
     ----------
     schema : Schema
         The d columns, in the order of the table.
-    rows : ndarray of shape (m, d), int32 or int64
+    rows : ndarray of shape (m, d), integer, as narrow as the levels allow
         Codes of the distinct records. Read-only.
     counts : ndarray of shape (m,), int64
         How many records have these codes; all positive. Read-only.
@@ -69,7 +67,8 @@ class CountTable:
     counts: NDArray[np.int64]
     n_records: int = field(init=False)
     _places: dict[str, int] = field(init=False)
-    _cache: dict[tuple[str, ...], NDArray[np.int64]] = field(init=False)
+    _levels: tuple[int, ...] = field(init=False)
+    _tabulator: Tabulator = field(init=False)
 
     def __post_init__(self) -> None:
         if self.rows.shape != (len(self.counts), len(self.schema)):
@@ -81,7 +80,9 @@ class CountTable:
             array.setflags(write=False)
         places = {name: j for j, name in enumerate(self.schema.names)}
         object.__setattr__(self, "_places", places)
-        object.__setattr__(self, "_cache", {})
+        object.__setattr__(self, "_levels", self.schema.shape)
+        tabulator = Tabulator(self.rows, self.counts, self.schema.shape)
+        object.__setattr__(self, "_tabulator", tabulator)
         object.__setattr__(self, "n_records", int(self.counts.sum()))
 
     @classmethod
@@ -163,24 +164,23 @@ class CountTable:
         ValueError
             If the table would have more than 2**28 cells.
         """
-        names = _as_names(names)
-        cached = self._cache.get(names)
-        if cached is not None:
-            return cached.copy()
-        shape = self.schema.select(names).shape
-        size = math.prod(shape)
+        return self._marginal(self._checked(names))
+
+    def _marginal(
+        self, names: tuple[str, ...], after: int | None = None
+    ) -> NDArray[np.int64]:
+        size = math.prod(self._shape(names))
         if size > _LARGEST_MARGINAL:
             raise ValueError(
                 f"The marginal of {', '.join(map(repr, names))} has {size} cells, more "
                 f"than {_LARGEST_MARGINAL}. Ask for fewer columns."
             )
-        keys = row_keys(self._codes(names), shape, len(self.counts))
-        counts = self._tally(keys, size).reshape(shape)
-        if size <= _CACHED_CELLS:
-            if len(self._cache) >= _CACHED_MARGINALS:
-                self._cache.clear()
-            self._cache[names] = counts.copy()
-        return counts
+        # One table serves a set of columns in every order.
+        places = [self._places[name] for name in names]
+        ordered = tuple(sorted(places))
+        last = max(places, default=0) if after is None else after
+        counts = self._tabulator.table(ordered, last)
+        return counts.transpose([ordered.index(place) for place in places]).copy()
 
     def strata(self, x: str, y: str, given: Sequence[str] = ()) -> NDArray[np.int64]:
         """Count two columns against each other in every stratum of others.
@@ -204,16 +204,18 @@ class CountTable:
         SchemaError
             If a name is unknown or there twice.
         """
-        given = _as_names(given)
-        shape = self.schema.select((*given, x, y)).shape
+        names = self._checked((*_as_names(given), x, y))
+        given, shape = names[:-2], self._shape(names)
         strata, table = shape[:-2], shape[-2:]
         if math.prod(shape) <= _DENSE_STRATA:
-            return self.marginal((*given, x, y)).reshape(-1, *table)
+            last = names[-3] if given else y
+            counts = self._marginal(names, self._places[last])
+            return counts.reshape(-1, *table)
         readers = [codes.__getitem__ for codes in self._codes(given)]
         ranks, occupied = row_ranks(readers, strata, len(self.counts))
         shape = (len(occupied), *table)
-        keys = row_keys([ranks, *self._codes((x, y))], shape, len(self.counts))
-        return self._tally(keys, math.prod(shape)).reshape(shape)
+        columns = [ranks, *self._codes((x, y))]
+        return self._tabulator.tally(columns, (len(occupied), *table))
 
     def subsample(self, size: int, rng: np.random.Generator) -> CountTable:
         """Draw records without replacement, every subset equally likely.
@@ -235,16 +237,7 @@ class CountTable:
         ValueError
             If `size` is not an integer from 0 to n_records.
         """
-        if not is_whole(size) or not 0 <= size <= self.n_records:
-            raise ValueError(
-                f"size must be an integer from 0 to n_records = {self.n_records}, "
-                f"not {size!r}."
-            )
-        _refuse_many(self.n_records)
-        # By shuffling integers: the sampler that is faster works in floating point, and
-        # never draws some of the rarest sub-samples.
-        counts = rng.multivariate_hypergeometric(self.counts, int(size), method="count")
-        return self._with_counts(counts)
+        return self._with_counts(draw_counts(self.counts, size, rng))
 
     def partition(self, n_blocks: int, rng: np.random.Generator) -> list[CountTable]:
         """Deal the records out at random into blocks of nearly equal size.
@@ -270,46 +263,37 @@ class CountTable:
         ValueError
             If `n_blocks` is out of range.
         """
-        if not 1 <= n_blocks <= self.n_records:
-            raise ValueError(
-                f"n_blocks must be from 1 to n_records = {self.n_records}, not "
-                f"{n_blocks!r}."
-            )
-        _refuse_many(self.n_records)
-        m = len(self.counts)
-        dealt = np.repeat(np.arange(m), self.counts)
-        rng.shuffle(dealt)
-        return [
-            self._with_counts(np.bincount(block, minlength=m))
-            for block in np.array_split(dealt, n_blocks)
-        ]
+        blocks = deal_counts(self.counts, n_blocks, rng)
+        return [self._with_counts(counts) for counts in blocks]
 
     def _with_counts(self, counts: NDArray[np.int64]) -> CountTable:
         kept = np.flatnonzero(counts)
         rows = np.asfortranarray(self.rows[kept])
         return CountTable(self.schema, rows, counts[kept].astype(np.int64, copy=False))
 
+    def _checked(self, names: Sequence[str]) -> tuple[str, ...]:
+        names = _as_names(names)
+        known = all(name in self._places for name in names)
+        if not known or len(set(names)) < len(names):
+            self.schema.select(names)  # raises, naming them
+        return names
+
+    def _shape(self, names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(self._levels[self._places[name]] for name in names)
+
     def _codes(self, names: Sequence[str]) -> list[Codes]:
         return [self.rows[:, self._places[name]] for name in names]
 
-    def _tally(self, keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        # Sums of counts in float64 are exact below 2^53 records.
-        tally = np.bincount(keys, weights=self.counts, minlength=size)
-        return tally.astype(np.int64)
-
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_cache": {}}
+        return {"schema": self.schema, "rows": self.rows, "counts": self.counts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
 
     def __repr__(self) -> str:
         return f"CountTable(n_records={self.n_records}, {self.schema!r})"
-
-
-def _refuse_many(n_records: int) -> None:
-    if n_records >= _MOST_SAMPLED:
-        raise ValueError(
-            f"Sub-samples can be drawn of fewer than {_MOST_SAMPLED} records, not of "
-            f"{n_records}. Use all records instead."
-        )
 
 
 def _as_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ __all__ = [
     "Codes",
     "Reader",
     "distinct_rows",
+    "narrowest",
     "row_keys",
     "row_ranks",
     "rows_of_keys",
@@ -54,11 +55,11 @@ def distinct_rows(
     """
     size = math.prod(shape)
     if size <= max(n_rows // 2, 1 << 12) and size <= 4 * _CHUNK:
-        tally = np.zeros(size, dtype=np.int64)
+        tally: NDArray[np.int64] = np.zeros(size, dtype=np.int64)
         for _, keys in _chunks(readers, shape, n_rows):
             tally += np.bincount(keys, minlength=size)
-        found = np.flatnonzero(tally)
-        return rows_of_keys(found, shape), tally[found]
+        occupied = np.flatnonzero(tally)
+        return rows_of_keys(occupied, shape), tally[occupied]
     if size <= _LARGEST_KEY:
         found, counts = _count_in_place(_all_keys(readers, shape, n_rows))
         return rows_of_keys(found, shape), counts
@@ -79,7 +80,7 @@ def row_ranks(
         The distinct rows.
     """
     ranks = np.zeros(n_rows, dtype=np.intp)
-    rows: Codes = np.empty((min(n_rows, 1), 0), dtype=np.int32)
+    rows: Codes = np.empty((min(n_rows, 1), 0), dtype=np.int8)
     for start, stop in _groups(shape):
         group = shape[start:stop]
         keys = _all_keys(readers[start:stop], group, n_rows)
@@ -91,9 +92,7 @@ def row_ranks(
     return ranks, np.asfortranarray(rows)
 
 
-def row_keys(
-    codes: Sequence[Codes], shape: Sequence[int], n_rows: int
-) -> NDArray[np.int64]:
+def row_keys(codes: Sequence[Codes], shape: Sequence[int], n_rows: int) -> Codes:
     """Return each row as one number in mixed radix, the last column fastest.
 
     Parameters
@@ -106,28 +105,38 @@ def row_keys(
     Examples
     --------
     >>> row_keys([np.array([0, 1]), np.array([2, 1])], (2, 3), 2)
-    array([2, 4])
+    array([2, 4], dtype=int8)
     """
     if not codes:
-        return np.zeros(n_rows, dtype=np.int64)
-    keys = codes[0].astype(np.int64)
+        return np.zeros(n_rows, dtype=np.int8)
+    keys = codes[0].astype(narrowest(math.prod(shape)))
     for column, radix in zip(codes[1:], shape[1:], strict=True):
         keys *= radix
         keys += column
     return keys
 
 
-def rows_of_keys(keys: NDArray[np.int64], shape: Sequence[int]) -> Codes:
+def narrowest(size: int) -> type[np.signedinteger]:
+    """Return the narrowest integer type that holds the numbers up to `size`.
+
+    Narrow codes and keys are most of the speed of counting: it is bound by memory.
+    """
+    for kind in (np.int8, np.int16, np.int32):
+        if size <= np.iinfo(kind).max:  # the radix itself has to fit as well
+            return kind
+    return np.int64
+
+
+def rows_of_keys(keys: Codes, shape: Sequence[int]) -> Codes:
     """Undo `row_keys`: the rows of shape (m, d).
 
     Examples
     --------
     >>> rows_of_keys(np.array([2, 4]), (2, 3))
     array([[0, 2],
-           [1, 1]], dtype=int32)
+           [1, 1]], dtype=int8)
     """
-    narrow = max(shape, default=0) < 1 << 31
-    dtype = np.int32 if narrow else np.int64
+    dtype = narrowest(max(shape, default=1))
     rows = np.empty((len(keys), len(shape)), dtype=dtype, order="F")
     for j in reversed(range(len(shape))):
         keys, rows[:, j] = np.divmod(keys, shape[j])
@@ -136,25 +145,23 @@ def rows_of_keys(keys: NDArray[np.int64], shape: Sequence[int]) -> Codes:
 
 def _chunks(
     readers: Sequence[Reader], shape: Sequence[int], n_rows: int
-) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+) -> Iterator[tuple[slice, Codes]]:
     for start in range(0, n_rows, _CHUNK):
         rows = slice(start, min(start + _CHUNK, n_rows))
         codes = [reader(rows) for reader in readers]
         yield rows, row_keys(codes, shape, rows.stop - rows.start)
 
 
-def _all_keys(
-    readers: Sequence[Reader], shape: Sequence[int], n_rows: int
-) -> NDArray[np.int64]:
-    keys = np.empty(n_rows, dtype=np.int64)
+def _all_keys(readers: Sequence[Reader], shape: Sequence[int], n_rows: int) -> Codes:
+    keys = np.empty(n_rows, dtype=narrowest(math.prod(shape)))
     for rows, chunk in _chunks(readers, shape, n_rows):
         keys[rows] = chunk
     return keys
 
 
 def _count_in_place(
-    keys: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    keys: Codes,
+) -> tuple[Codes, NDArray[np.int64]]:
     """Return the distinct keys in order and their counts; sorts `keys` itself."""
     keys.sort()
     first = np.empty(len(keys), dtype=np.bool_)

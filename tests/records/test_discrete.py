@@ -232,14 +232,6 @@ def test_wrong_parts_are_refused():
         CountTable(schema, np.zeros((2, 2), int), np.ones(2, int))
 
 
-def test_the_cache_is_bounded():
-    schema = Schema(Categorical(f"c{j}", (0, 1)) for j in range(12))
-    records = CountTable.from_codes(np.zeros((1, 12), int), schema)
-    for names in itertools.permutations(schema.names, 3):
-        records.marginal(names)
-    assert 0 < len(records._cache) <= 256
-
-
 def test_little_is_made_next_to_the_input():
     n, d = 1_500_000, 8
     X = np.random.default_rng(0).integers(0, 4, (n, d), dtype=np.int8)

@@ -90,5 +90,6 @@ def test_more_columns_than_numpy_has_axes():
 
 def test_codes_are_32_bit_where_they_fit():
     keys = np.array([0, 1])
+    assert rows_of_keys(keys, (127,)).dtype == np.int8
     assert rows_of_keys(keys, (2**31 - 1,)).dtype == np.int32
     assert rows_of_keys(keys, (2**31,)).dtype == np.int64

@@ -1,0 +1,126 @@
+"""Tables of counts over some columns of distinct rows, each counted once.
+
+Counting is bound by the pass over the rows, hardly by the number of cells. So a pass
+takes in further columns, as many as a small table holds: whoever asks about x, y and
+one z after another, as a skeleton search does, is served from one pass for several z.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp.records.distinct import Codes, row_keys
+
+__all__ = ["Tabulator"]
+
+Places: TypeAlias = tuple[int, ...]
+Counts: TypeAlias = NDArray[np.int64]
+
+_CACHED_CELLS = 1 << 12
+_CACHED_TABLES = 1 << 12  # together at most 128 MiB, and far less as a rule
+_FEW_ROWS = 1 << 11
+
+
+class Tabulator:
+    """Counts and remembers.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, d), integer
+        Codes of the distinct rows.
+    counts : ndarray of shape (m,), int64
+        How often each occurs.
+    shape : tuple of int
+        Numbers of levels of the d columns.
+    """
+
+    def __init__(self, rows: Codes, counts: Counts, shape: tuple[int, ...]) -> None:
+        self._rows = rows
+        self._shape = shape
+        single = len(counts) == counts.sum()
+        # Sums of counts in float64 are exact below 2^53 records.
+        self._weights = None if single else counts.astype(np.float64)
+        self._tables: dict[Places, Counts] = {}
+        self._block: tuple[Places, Counts] | None = None
+
+    def table(self, places: Places, after: int) -> Counts:
+        """Count some columns.
+
+        Parameters
+        ----------
+        places : tuple of int
+            Positions of the columns, ascending.
+        after : int
+            The columns after this one are likely to be asked for next.
+
+        Returns
+        -------
+        ndarray of int64, one axis per column
+            Not to be changed.
+        """
+        found = self._tables.get(places)
+        if found is None:
+            found = self._from_block(places)
+        if found is None:
+            found = self._count_block(places, after)
+        if found.size <= _CACHED_CELLS:
+            if len(self._tables) >= _CACHED_TABLES:
+                self._tables.clear()
+            self._tables[places] = found
+        return found
+
+    def _from_block(self, places: Places) -> Counts | None:
+        if self._block is None or not set(places) <= set(self._block[0]):
+            return None
+        others = [i for i, place in enumerate(self._block[0]) if place not in places]
+        return np.asarray(self._block[1].sum(axis=tuple(others)))
+
+    def _count_block(self, places: Places, after: int) -> Counts:
+        wider = self._widened(places, after)
+        counts = self.tally([self._rows[:, p] for p in wider], self._levels(wider))
+        if wider == places:
+            return counts
+        self._block = (wider, counts)
+        return self._from_block(places)  # type: ignore[return-value]
+
+    def _widened(self, places: Places, after: int) -> Places:
+        """Add the columns that come next, while the table stays small."""
+        if len(self._rows) <= _FEW_ROWS:
+            return places
+        size, wider = math.prod(self._levels(places)), set(places)
+        for place in range(after + 1, len(self._shape)):
+            if place not in wider:
+                size *= self._shape[place]
+                if size > _CACHED_CELLS:
+                    break
+                wider.add(place)
+        return tuple(sorted(wider))
+
+    def _levels(self, places: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self._shape[place] for place in places)
+
+    def tally(self, columns: Sequence[Codes], shape: tuple[int, ...]) -> Counts:
+        """Count the rows by the combinations of columns given.
+
+        Parameters
+        ----------
+        columns : sequence of ndarray of shape (m,), integer
+            Codes of the distinct rows.
+        shape : tuple of int
+            Their numbers of levels.
+
+        Returns
+        -------
+        ndarray of int64, of this shape
+            Numbers of records.
+        """
+        keys = row_keys(columns, shape, len(self._rows))
+        found: NDArray[Any] = np.bincount(
+            keys, weights=self._weights, minlength=math.prod(shape)
+        )
+        return found.astype(np.int64, copy=False).reshape(shape)
