@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -121,12 +122,22 @@ class PrivateEstimator(BaseEstimator):
         return Curator(records, self.ledger_, seed)
 
     def _public_facts(self) -> tuple[str, ...]:
-        parameters = self.get_params(deep=False)
+        changed = {
+            name: getattr(self, name)
+            for name, parameter in signature(type(self)).parameters.items()
+            if name != "schema" and getattr(self, name) != parameter.default
+        }
         if self.random_state is not None:
-            parameters["random_state"] = "a seed (not shown)"
-        del parameters["schema"]
-        shown = ", ".join(f"{name}={value}" for name, value in parameters.items())
-        return (f"schema: {self.schema_!r}", f"hyper-parameters: {shown}")
+            changed["random_state"] = "a seed (not shown)"
+        shown = ", ".join(f"{name}={value}" for name, value in changed.items())
+        if shown:
+            shown += "; the others have"
+        else:
+            shown = "all have"
+        return (
+            f"schema: {self.schema_!r}",
+            f"hyper-parameters: {shown} their defaults",
+        )
 
     def _privacy_warnings(self) -> Iterator[str]:
         if self.random_state is not None:

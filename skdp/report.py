@@ -1,20 +1,90 @@
-"""The privacy report: a fit's guarantee in words and numbers."""
+"""The privacy report: a fit's guarantee, and what it bought, in words and numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from math import fsum, isclose, isfinite
 from typing import TYPE_CHECKING
+
+from skdp.privacy import dp_from_zcdp
 
 if TYPE_CHECKING:
     from skdp.privacy import LedgerEntry
 
-__all__ = ["PrivacyReport"]
+__all__ = ["PrivacyReport", "composition_in_words", "purchase_in_words"]
 
 NEIGHBOURING = (
     "Replace one record: tables of the same number of records that differ in one "
     "record count as neighbours."
 )
+# What the parts of one round are called.
+_ROUNDS = {
+    "sieve_and_examine": ("a sieve", "an examination"),
+    "sparse_vector": ("a sieve",),
+}
+
+
+def purchase_in_words(entry: LedgerEntry) -> str:
+    """Say what was bought and what each part of it cost.
+
+    Parameters
+    ----------
+    entry : LedgerEntry
+        The purchase.
+
+    Returns
+    -------
+    str
+        A phrase without a full stop.
+    """
+    names = _ROUNDS.get(entry.mechanism, ())
+    if names and len(names) == len(entry.parts):
+        prices = [f"{epsilon:.3g} each" for epsilon, _ in entry.parts]
+        prices[0] = f"epsilon {prices[0]}"
+        phrases = (f"{n} ({p})" for n, p in zip(names, prices, strict=True))
+        rounds = entry.parts[0][1]
+        plural = "" if rounds == 1 else "s"
+        return f"{rounds} round{plural} of {' and '.join(phrases)}"
+    price = f"epsilon {entry.epsilon:.4g}"
+    if not isfinite(entry.epsilon):
+        price = f"rho {entry.rho:.4g}"
+    if entry.delta:
+        price += f", delta {entry.delta:.3g}"
+    return f"{entry.mechanism}: {entry.bought} on {entry.query} ({price})"
+
+
+def composition_in_words(
+    entries: Sequence[LedgerEntry], spent: float, delta: float
+) -> str:
+    """Say how the purchases compose to what was spent.
+
+    Parameters
+    ----------
+    entries : sequence of LedgerEntry
+        The purchases.
+    spent : float
+        Epsilon of all of them, by the best rule.
+    delta : float
+        The delta that it is stated at.
+
+    Returns
+    -------
+    str
+        A phrase without a full stop.
+    """
+    added = fsum(entry.epsilon for entry in entries)
+    if isclose(added, spent, rel_tol=1e-9):
+        return f"adding up costs epsilon {spent:.4g}"
+    rest = delta - fsum(entry.delta for entry in entries)
+    concentrated = dp_from_zcdp(fsum(entry.rho for entry in entries), rest)
+    by_zcdp = isclose(concentrated, spent, rel_tol=1e-9)
+    rule = "zCDP composition" if by_zcdp else "optimal composition"
+    proof = f"{rule} proves {spent:.4g} at delta {delta:g}"
+    if not isfinite(added):
+        return proof
+    return f"adding up would cost epsilon {added:.4g}, {proof}"
 
 
 @dataclass(frozen=True)
@@ -57,18 +127,27 @@ class PrivacyReport:
         return f"{self.estimator} is {kind}-differentially private."
 
     def _sections(self) -> dict[str, list[str]]:
-        bought = [
-            f"{e.mechanism}: {e.bought} on {e.query} (epsilon {e.epsilon:.4g}, rho "
-            f"{e.rho:.4g})"
-            for e in self.entries
-        ]
         return {
             "Guarantee": [self.guarantee, NEIGHBOURING],
             "Spent": [f"epsilon {self.spent:.6g} at delta {self.delta:g}"],
-            "Bought": bought or ["nothing: there was nothing to ask"],
+            "Bought": self._bought() or ["nothing: there was nothing to ask"],
             "Public": [f"number of records: {self.n_records}", *self.public],
             "Warnings": list(self.warnings) or ["none"],
         }
+
+    def _bought(self) -> list[str]:
+        bought = [purchase_in_words(entry) for entry in self.entries]
+        if bought:
+            how = composition_in_words(self.entries, self.spent, self.delta)
+            bought[-1:] = (
+                [f"{bought[-1]}; {how}"]
+                if len(bought) == 1
+                else [
+                    bought[-1],
+                    f"together: {how}",
+                ]
+            )
+        return bought
 
     def __str__(self) -> str:
         lines = [f"Privacy report of {self.estimator}"]

@@ -18,8 +18,8 @@ def layout(graph: nx.Graph) -> Positions:
     """Place nodes so that distances on paper resemble those along edges.
 
     The layout of Kamada & Kawai (1989) with unconnected parts put a little
-    further apart than any two nodes of one part, turned so that arrows point
-    down on average: causes stand above their effects.
+    further apart than two nodes of one part are on average, turned so that arrows
+    point down on average: causes stand above their effects.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ def layout(graph: nx.Graph) -> Positions:
     """
     skeleton = nx.Graph(graph.to_undirected())
     lengths = dict(nx.all_pairs_shortest_path_length(skeleton))
-    apart = 1 + max((max(row.values()) for row in lengths.values()), default=0)
+    within = [length for row in lengths.values() for length in row.values() if length]
+    apart = 1 + (sum(within) / len(within) if within else 0)
     distances = {x: {y: lengths[x].get(y, apart) for y in skeleton} for x in skeleton}
     return _turned(nx.kamada_kawai_layout(skeleton, dist=distances), graph)
 

@@ -6,12 +6,12 @@ drawn on the way instead, where they are not covered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.plotting._edges import DrawnEdge
+from skdp.plotting._edges import DrawnEdge, EdgeKind
 from skdp.plotting._layout import Positions
 from skdp.plotting._style import EDGE_STYLES
 
@@ -24,7 +24,7 @@ __all__ = ["draw_lines"]
 # edges that cross there would lie upon each other.
 _TIP = 0.64
 # Length and half the width of a head; the layout is 2 units wide.
-_HEAD = (0.032, 0.010)
+_HEAD = (0.026, 0.008)
 
 
 def draw_lines(ax: Axes, edges: list[DrawnEdge], positions: Positions) -> None:
@@ -39,17 +39,26 @@ def draw_lines(ax: Axes, edges: list[DrawnEdge], positions: Positions) -> None:
     positions : dict of str to ndarray of shape (2,)
         The middles of the boxes.
     """
+    for kind in EDGE_STYLES:
+        _draw_kind(ax, kind, [e for e in edges if e.kind == kind], positions)
+
+
+def _draw_kind(
+    ax: Axes, kind: EdgeKind, edges: list[DrawnEdge], positions: Positions
+) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
-    for kind, style in EDGE_STYLES.items():
-        chosen = [edge for edge in edges if edge.kind == kind]
-        ways = [(positions[edge.tail], positions[edge.head]) for edge in chosen]
-        look = {"gid": kind, "zorder": 3 if kind == "found" else 2, "alpha": 0.75}
-        width = 0.55 * style["linewidth"]
-        ax.add_collection(LineCollection(ways, **style | look | {"linewidth": width}))
-        heads = [_head(*way) for way, e in zip(ways, chosen, strict=True) if e.directed]
-        look |= {"facecolor": style["color"], "linewidth": 0}
-        ax.add_collection(PolyCollection(heads, **look))
+    style = EDGE_STYLES[kind]
+    look: dict[str, Any] = {"gid": kind, "zorder": 2 if kind == "extra" else 3}
+    ways = [(positions[edge.tail], positions[edge.head]) for edge in edges]
+    lines = style | look | {"linewidth": 0.55 * style["linewidth"], "alpha": 0.7}
+    ax.add_collection(LineCollection(ways, **lines))
+    heads = [
+        _head(*way) for way, edge in zip(ways, edges, strict=True) if edge.directed
+    ]
+    ax.add_collection(
+        PolyCollection(heads, facecolor=style["color"], linewidth=0, alpha=0.8, **look)
+    )
 
 
 def _head(start: NDArray, end: NDArray) -> NDArray[np.float64]:

@@ -66,10 +66,9 @@ class CausalGraphDisplay:
     """
 
     def __init__(self, graph: nx.Graph, *, truth: nx.Graph | None = None) -> None:
-        for name, given in (("graph", graph), ("truth", truth)):
-            if not isinstance(given, nx.Graph) and (
-                given is not None or name == "graph"
-            ):
+        graphs = {"graph": graph, "truth": graph if truth is None else truth}
+        for name, given in graphs.items():
+            if not isinstance(given, nx.Graph):
                 raise TypeError(
                     f"{name} must be a networkx.DiGraph or networkx.Graph, got "
                     f"{type(given).__name__}."

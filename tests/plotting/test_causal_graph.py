@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
 import networkx as nx
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from skdp.plotting import CausalGraphDisplay
 from skdp.plotting._edges import DrawnEdge, edges_to_draw
 from skdp.plotting._layout import bend, layout
+from skdp.plotting._lines import _head as arrow_head
 
 pytest.importorskip("matplotlib").use("agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -69,13 +71,29 @@ def test_edges_to_draw_without_and_with_truth():
     truth = nx.DiGraph(["ba", "da", "db"])
     truth.add_node("c")
     assert set(edges_to_draw(graph, truth)) == {
-        DrawnEdge("a", "b", True, "found"),
+        DrawnEdge("a", "b", True, "reversed"),
         DrawnEdge("c", "b", True, "extra"),
         DrawnEdge("b", "d", False, "found"),
         DrawnEdge("d", "a", True, "missing"),
     }
     lines = edges_to_draw(nx.Graph(["ab"]))
     assert lines == [DrawnEdge("a", "b", False, "found")]
+
+
+@pytest.mark.parametrize(
+    ("graph", "truth", "kind"),
+    [
+        (nx.DiGraph(["ab"]), nx.DiGraph(["ab"]), "found"),
+        (nx.DiGraph(["ab"]), nx.DiGraph(["ba"]), "reversed"),
+        (nx.DiGraph(["ba"]), nx.DiGraph(["ab"]), "reversed"),
+        (nx.DiGraph(["ab", "ba"]), nx.DiGraph(["ab"]), "found"),
+        (nx.DiGraph(["ab"]), nx.DiGraph(["ab", "ba"]), "found"),
+        (nx.DiGraph(["ba"]), nx.Graph(["ab"]), "found"),
+        (nx.Graph(["ab"]), nx.DiGraph(["ba"]), "found"),
+    ],
+)
+def test_only_an_arrow_against_an_arrow_is_wrong(graph, truth, kind):
+    assert [edge.kind for edge in edges_to_draw(graph, truth)] == [kind]
 
 
 def test_display_has_scikit_learns_attributes():
@@ -104,6 +122,80 @@ def test_kinds_of_edges_are_told_apart(learned):
     assert len(looks) == len({c for _, c, _ in looks}) == len({s for *_, s in looks})
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["found (7)", "missing (1)", "extra (1)"]
+
+
+def test_wrong_directions_are_marked_and_counted(learned):
+    learned.remove_edge("bronc", "dysp")
+    learned.add_edge("dysp", "bronc")
+    display = CausalGraphDisplay(learned, truth=ASIA).plot()
+    assert len(drawn(display, "reversed")) == 2
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend[:2] == ["found (6)", "found, direction wrong (1)"]
+
+
+def test_title_and_names_are_drawn_literally():
+    graph = nx.DiGraph([("$a_1$", "$100"), ("$100", "b$")])
+    display = CausalGraphDisplay.from_estimator(
+        Learner().fit(graph), title="$x$ of asia"
+    )
+    assert display.ax_.get_title() == "$x$ of asia"
+    texts = [*display.ax_.texts, display.ax_.title]
+    assert not any(text.get_parse_math() for text in texts)
+    display.figure_.savefig(io.BytesIO(), format="png")
+    assert CausalGraphDisplay(graph).plot().ax_.get_title() == ""
+
+
+def test_figure_of_an_ax_in_a_subfigure_is_the_root():
+    figure = plt.figure()
+    ax = figure.subfigures(1, 2)[1].subfigures(2, 1)[0].subplots()
+    assert CausalGraphDisplay(ASIA).plot(ax=ax).figure_ is figure
+
+
+def large_graphs():
+    learned, truth = nx.gnm_random_graph(60, 400, seed=0), nx.path_graph(60)
+    return (
+        nx.DiGraph(pair if sum(pair) % 3 else pair[::-1] for pair in learned.edges),
+        nx.DiGraph(truth),
+    )
+
+
+def test_large_graphs_are_drawn_fast():
+    graph, truth = large_graphs()
+    start = time.perf_counter()
+    display = CausalGraphDisplay(graph, truth=truth).plot()
+    display.figure_.savefig(io.BytesIO(), format="png")
+    assert time.perf_counter() - start < 3
+    assert not display.ax_.patches
+    # Lines in one collection of each kind, heads in another.
+    kinds = {"found", "reversed", "missing", "extra"}
+    sizes = {kind: [] for kind in kinds}
+    for collection in display.ax_.collections:
+        sizes[collection.get_gid()].append(len(collection.get_paths()))
+    edges = edges_to_draw(graph, truth)
+    for kind in kinds:
+        chosen = [edge for edge in edges if edge.kind == kind]
+        assert sizes[kind] == [len(chosen), sum(edge.directed for edge in chosen)]
+    narrow, wide = (display.figure_.get_size_inches() for display in (
+        CausalGraphDisplay(ASIA).plot(), display))  # fmt: skip
+    assert np.all(wide > narrow)
+
+
+def test_heads_on_the_way_point_at_the_head():
+    corners = arrow_head(np.array([0.0, 0.0]), np.array([2.0, 0.0]))
+    tip, *back = corners
+    assert np.allclose(tip, [1.28, 0])
+    assert all(corner[0] < tip[0] for corner in back)
+    assert np.allclose(back[0][1], -back[1][1])
+    assert np.isfinite(arrow_head(np.zeros(2), np.zeros(2))).all()
+
+
+def test_nodes_without_edges_stay_near():
+    graph = nx.Graph(nx.path_graph(12))
+    graph.add_node("alone")
+    positions = np.array(list(layout(graph).values()))
+    gaps = np.linalg.norm(positions[-1] - positions[:-1], axis=1)
+    spread = np.linalg.norm(positions[:-1, None] - positions[:-1], axis=2).max()
+    assert 0.3 < gaps.min() < spread
 
 
 @pytest.mark.parametrize("size", [(5, 5), (9, 6)])
@@ -170,6 +262,10 @@ def test_a_few_nodes():
 def test_refusals(monkeypatch):
     with pytest.raises(ValueError, match=r"truth must have the nodes.*\['tub'\]"):
         CausalGraphDisplay(ASIA, truth=ASIA.subgraph(set(ASIA) - {"tub"}))
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "skdp\[plots\]"'):
+    with pytest.raises(TypeError, match="graph must be a networkx.DiGraph .* NoneType"):
+        CausalGraphDisplay(None)
+    with pytest.raises(TypeError, match="truth must be .* got list"):
+        CausalGraphDisplay(ASIA, truth=list(ASIA.edges))
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
         CausalGraphDisplay(ASIA).plot()
