@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.base import BaseEstimator
 from sklearn.base import _clone_parametrized as clone_parametrized
 from sklearn.base import _fit_context as fit_context
+from sklearn.utils import estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "Interval",
     "StrOptions",
     "clone_parametrized",
+    "estimator_html_repr",
     "fit_context",
 ]

@@ -8,7 +8,12 @@ from inspect import signature
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from skdp._sklearn import BaseEstimator, Interval, clone_parametrized
+from skdp._sklearn import (
+    BaseEstimator,
+    Interval,
+    clone_parametrized,
+    estimator_html_repr,
+)
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import (
     Curator,
@@ -164,6 +169,15 @@ class PrivateEstimator(BaseEstimator):
             name.endswith("_") and not name.startswith("__") and name != "ledger_"
             for name in vars(self)
         )
+
+    def _html_repr(self) -> str:
+        """Show the diagram of scikit-learn, and below it the report of a fit."""
+        diagram = str(estimator_html_repr(self))
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        summary = "<summary>Privacy report</summary>"
+        report = self._report._repr_html_()
+        return f"{diagram}<details>{summary}{report}</details>"
 
     # An estimator that leaves the process of an active BudgetAccountant carries a mark,
     # so that it cannot spend where nobody counts.

@@ -77,10 +77,12 @@ def composition_in_words(
     added = fsum(entry.epsilon for entry in entries)
     if isclose(added, spent, rel_tol=1e-9):
         return f"adding up costs epsilon {spent:.4g}"
+    rule = "optimal composition"
     rest = delta - fsum(entry.delta for entry in entries)
-    concentrated = dp_from_zcdp(fsum(entry.rho for entry in entries), rest)
-    by_zcdp = isclose(concentrated, spent, rel_tol=1e-9)
-    rule = "zCDP composition" if by_zcdp else "optimal composition"
+    if rest > 0:
+        concentrated = dp_from_zcdp(fsum(entry.rho for entry in entries), rest)
+        if isclose(concentrated, spent, rel_tol=1e-9):
+            rule = "zCDP composition"
     proof = f"{rule} proves {spent:.4g} at delta {delta:g}"
     if not isfinite(added):
         return proof
@@ -130,24 +132,17 @@ class PrivacyReport:
         return {
             "Guarantee": [self.guarantee, NEIGHBOURING],
             "Spent": [f"epsilon {self.spent:.6g} at delta {self.delta:g}"],
-            "Bought": self._bought() or ["nothing: there was nothing to ask"],
+            "Bought": self._bought(),
             "Public": [f"number of records: {self.n_records}", *self.public],
             "Warnings": list(self.warnings) or ["none"],
         }
 
     def _bought(self) -> list[str]:
+        if not self.entries:
+            return ["nothing: there was nothing to ask"]
         bought = [purchase_in_words(entry) for entry in self.entries]
-        if bought:
-            how = composition_in_words(self.entries, self.spent, self.delta)
-            bought[-1:] = (
-                [f"{bought[-1]}; {how}"]
-                if len(bought) == 1
-                else [
-                    bought[-1],
-                    f"together: {how}",
-                ]
-            )
-        return bought
+        how = composition_in_words(self.entries, self.spent, self.delta)
+        return [f"{bought[0]}; {how}"] if len(bought) == 1 else [*bought, how]
 
     def __str__(self) -> str:
         lines = [f"Privacy report of {self.estimator}"]

@@ -1,23 +1,80 @@
-"""The main job, as a user runs it."""
+"""The main job, as a user runs it, and the examples of the documents."""
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 
 import pytest
 
+from skdp import PrivPC
 from skdp.__main__ import main
 
 
-def test_main_job(tmp_path, capsys) -> None:
+def run(capsys, *options: str) -> str:
+    main(options)
+    return capsys.readouterr().out
+
+
+def test_main_job(tmp_path, capsys, monkeypatch) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    picture = tmp_path / "graph.png"
-    main(["--records", "20000", "--noise-seed", "0", "--picture", str(picture)])
-    printed = capsys.readouterr().out
-    for words in ("smoke - lung", "F1", "Guarantee", '"total_epsilon"', str(picture)):
+    monkeypatch.chdir(tmp_path)
+    printed = run(capsys, "--noise-seed", "0", "--picture", "graph.png")
+    for words in (
+        "100000 records of asia, sampled from its tables",
+        "PrivPC is (3, 1e-06)-differentially private",
+        "Ledger\n  sieve_and_examine\n    28 rounds of a sieve (epsilon 0.0893 each)",
+        "rho 0.2231 as zCDP",
+        "spent: epsilon 3 at delta 1e-06",
+        "noise is that of seed 0",
+        f"Picture saved to {tmp_path / 'graph.png'}",
+    ):
         assert words in printed
-    assert picture.stat().st_size > 10_000
+    assert "{" not in printed
+    assert (tmp_path / "graph.png").stat().st_size > 10_000
+
+
+def test_the_table_says_what_is_good(tmp_path, capsys) -> None:
+    printed = run(capsys, "--noise-seed", "0", "--picture", str(tmp_path / "g.svg"))
+    rows = dict(re.findall(r"^  (\S.*?)  +(\d\.\d\d +.*)$", printed, re.MULTILINE))
+    assert list(rows) == [
+        "PrivPC, (3, 1e-06)",
+        "PC, without privacy",
+        "every pair kept",
+    ]
+    f1 = {name: float(row.split()[2]) for name, row in rows.items()}
+    assert f1["every pair kept"] == 0.44 < f1["PrivPC, (3, 1e-06)"]
+    assert rows["PC, without privacy"].split() == ["1.00", "0.88", "0.93", "1"]
+    assert "PC is a second fit on the sampled data" in printed
+
+
+def test_edges_are_shown_with_directions_beside_the_true_ones(tmp_path, capsys) -> None:
+    printed = run(capsys, "--noise-seed", "0", "--picture", str(tmp_path / "g.svg"))
+    lines = re.findall(r"^  (.{24})(\w+ (?:->|--) \w+|no edge)$", printed, re.MULTILINE)
+    true, learned = (
+        list(map(str.strip, column)) for column in zip(*lines, strict=True)
+    )
+    assert {"asia -- tub", "tub -> either", "smoke -- lung", "no edge"} <= set(true)
+    assert len(true) - true.count("no edge") == 8
+    for ours, theirs in zip(true, learned, strict=True):
+        assert ours != theirs or ours != "no edge"
+        assert "no edge" in (ours, theirs) or set(ours.split()) - {"->", "--"} == set(
+            theirs.split()
+        ) - {"->", "--"}
+
+
+def test_fresh_noise_and_json(tmp_path, capsys) -> None:
+    options = ["--network", "survey", "--epsilon", "1", "--delta", "0", "--json"]
+    printed = run(capsys, *options, "--picture", str(tmp_path / "g.PNG"))
+    assert (
+        "The noise is fresh: each run finds another graph; --noise-seed 0 repeats one."
+        in printed.splitlines()
+    )
+    (ledger,) = (line for line in printed.splitlines() if line.startswith("{"))
+    assert json.loads(ledger)["total_epsilon"] == 1
+    assert "PrivPC, (1, 0)" in printed
 
 
 def test_runs_without_the_extras(tmp_path) -> None:
@@ -32,11 +89,60 @@ def test_runs_without_the_extras(tmp_path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert "matplotlib is not installed" in done.stdout
+    assert "matplotlib is not installed (pip install matplotlib)" in done.stdout
     assert not list(tmp_path.iterdir())
 
 
-def test_bad_options_are_refused(capsys) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--network nowhere", "invalid choice"),
+        ("--epsilon 0", "argument --epsilon: must be a number above 0, got 0"),
+        ("--epsilon nan", "must be a number above 0"),
+        ("--epsilon inf", "must be a number above 0"),
+        ("--epsilon much", "invalid number value"),
+        ("--delta 1", "argument --delta: must be a number at least 0 and below 1"),
+        ("--delta -0.1", "at least 0 and below 1"),
+        ("--records 0", "argument --records: must be a number at least 2, got 0"),
+        ("--records 1", "at least 2"),
+        ("--records 2.5", "invalid whole number value"),
+        ("--data-seed -1", "argument --data-seed"),
+        ("--noise-seed 4294967296", "argument --noise-seed: must be a number"),
+        ("--picture nowhere/graph.png", "graph.png cannot be written"),
+        ("--picture folder.png", "folder.png cannot be written"),
+        ("--picture graph.docx", "its name has to end in .png, .pdf, .svg, .jpg"),
+        ("--picture graph", "its name has to end in .png"),
+    ],
+)
+def test_bad_options_are_refused_before_the_fit(
+    tmp_path, capsys, monkeypatch, options, message
+) -> None:
+    if "cannot be written" in message:
+        pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.png").mkdir()
+    monkeypatch.setattr(PrivPC, "fit", None)
+    with pytest.raises(SystemExit) as stopped:
+        main(options.split())
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyBudgetWarning")
+def test_a_budget_below_all_noise_is_no_traceback(tmp_path, capsys) -> None:
     with pytest.raises(SystemExit):
-        main(["--network", "nowhere"])
-    assert "invalid choice" in capsys.readouterr().err
+        main(["--epsilon", "1e-300", "--delta", "0", "--picture", f"{tmp_path}/g.png"])
+    assert "Nothing was spent" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyBudgetWarning")
+def test_the_fewest_records(tmp_path, capsys) -> None:
+    assert "2 records" in run(
+        capsys, "--records", "2", "--picture", f"{tmp_path}/g.png"
+    )
+
+
+def test_no_hint_fetches_a_stranger_of_the_same_name(repository) -> None:
+    hint = re.compile(r"pip install ['\"]?skdp")
+    for path in (repository / "skdp").rglob("*.py"):
+        assert not hint.search(path.read_text(encoding="utf-8")), path

@@ -576,3 +576,14 @@ def test_a_target_finds_its_own_name_in_the_schema(name) -> None:
     declared = BUILDERS[name](schema=SCHEMA).fit(frame[["a", "c"]], y)
     assert declared.schema_["target_"].levels == ("no", "yes", "never")
     assert declared.inferred_columns_ == ()
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_notebooks_show_the_report(name) -> None:
+    model = BUILDERS[name](schema=SCHEMA)
+    assert "Privacy report" not in model._repr_html_()
+    model.fit(a_frame())
+    for html in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
+        assert "<details><summary>Privacy report</summary>" in html
+        assert "1-differentially private" in html
+        assert name in html
