@@ -6,11 +6,16 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 
 import pytest
 
 from skdp import PrivPC
 from skdp.__main__ import main
+from skdp.datasets import load_bayesian_network
+
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def run(capsys, *options: str) -> str:
@@ -142,7 +147,83 @@ def test_the_fewest_records(tmp_path, capsys) -> None:
     )
 
 
-def test_no_hint_fetches_a_stranger_of_the_same_name(repository) -> None:
+def test_no_hint_fetches_a_stranger_of_the_same_name() -> None:
     hint = re.compile(r"pip install ['\"]?skdp")
-    for path in (repository / "skdp").rglob("*.py"):
+    for path in (REPOSITORY / "skdp").rglob("*.py"):
         assert not hint.search(path.read_text(encoding="utf-8")), path
+
+
+def python_blocks(text: str, start: str, end: str) -> list[str]:
+    """List the blocks of code of a document."""
+    blocks = re.findall(rf"^{start}\n(.*?)^{end}", text, re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(block) for block in blocks]
+
+
+def readme_blocks() -> list[str]:
+    return python_blocks(
+        (REPOSITORY / "README.md").read_text(encoding="utf-8"), "```python", "```"
+    )
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyBudgetWarning")
+@pytest.mark.parametrize("number", range(len(readme_blocks())))
+def test_examples_of_the_readme_run_alone(number, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(readme_blocks()[number], f"README.md, {number}", "exec"), {})
+
+
+def documented(name: str) -> list[str]:
+    text = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
+    return python_blocks(text + "\n.", r"\.\. code-block:: python", r"(?=\S)")
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyBudgetWarning")
+def test_examples_of_getting_started_run_in_turn(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in documented("getting_started.rst"):
+        exec(compile(block, "getting_started.rst", "exec"), names)
+    for file in ("graph.png", "graph.graphml", "schema.json", "privacy.txt"):
+        assert (tmp_path / file).stat().st_size > 0
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyBudgetWarning")
+def test_the_example_on_a_csv_file_runs_alone(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    (block,) = (b for b in documented("getting_started.rst") if "read_csv" in b)
+    names: dict[str, object] = {}
+    exec(compile(block, "getting_started.rst", "exec"), names)
+    assert names["private"].skeleton_.has_edge("smoker", "cough")
+
+
+def test_another_library_agrees_as_documented(capsys) -> None:
+    pytest.importorskip("dp_accounting")
+    network = load_bayesian_network("asia")
+    model = PrivPC(3.0, 1e-6, schema=network.schema, random_state=0)
+    names = {"private": model.fit(network.sample(20_000, random_state=0))}
+    for block in documented("privacy_model.rst"):
+        exec(compile(block, "privacy_model.rst", "exec"), names)
+    coarse, fine = map(float, capsys.readouterr().out.split())
+    assert coarse == pytest.approx(3.0015, abs=1e-4)
+    assert fine == pytest.approx(3.0002, abs=1e-4)
+
+
+def test_ci_says_in_which_step_it_failed() -> None:
+    script = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+    assert "trap failed ERR" in script
+    stopped = subprocess.run(
+        ["bash", "-c", f"set -euo pipefail\n{trap_of(script)}\nstep 'one'\nfalse"],
+        capture_output=True,
+        text=True,
+    )
+    assert stopped.returncode == 1
+    assert "failed in the step: one" in stopped.stderr
+
+
+def trap_of(script: str) -> str:
+    """Return the lines of the script that announce steps and failures."""
+    starts = ("current=", "step()", "failed()", "trap failed")
+    return "\n".join(line for line in script.split("\n") if line.startswith(starts))
