@@ -133,6 +133,7 @@ def unchanged() -> Iterator[None]:
 
 VARIANTS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "default": (unchanged, {}),
+    "equal shares for sieve and examination": (unchanged, {"sieve_share": 0.5}),
     "sensitivities without levels": (lambda: replaced_score(WithoutLevels), {}),
     "one sensitivity for all questions": (lambda: replaced_score(WithoutUnits), {}),
     "threshold without noise": (plain_thresholds, {}),

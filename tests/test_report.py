@@ -49,11 +49,15 @@ def report_on(epsilon: float, delta: float, *entries: LedgerEntry) -> PrivacyRep
 
 
 def test_what_was_bought_and_how_it_composes() -> None:
-    assert section(str(fitted(3.0, 1e-6).privacy_report()), "Bought") == [
+    assert section(
+        str(fitted(3.0, 1e-6, sieve_share=0.5).privacy_report()), "Bought"
+    ) == [
         "28 rounds of a sieve (epsilon 0.0893 each) and an examination (0.0893 each); "
         "adding up would cost epsilon 5, optimal composition proves 3 at delta 1e-06"
     ]
-    assert section(str(fitted(1.0, max_deletions=20).privacy_report()), "Bought") == [
+    assert section(
+        str(fitted(1.0, max_deletions=20, sieve_share=0.5).privacy_report()), "Bought"
+    ) == [
         "20 rounds of a sieve (epsilon 0.025 each) and an examination (0.025 each); "
         "adding up costs epsilon 1"
     ]
@@ -124,7 +128,7 @@ def test_the_seed_stays_hidden(seed) -> None:
 
 def test_text_and_html_say_the_same() -> None:
     for report in (
-        fitted(3.0, 1e-6).privacy_report(),
+        fitted(3.0, 1e-6, sieve_share=0.5).privacy_report(),
         report_on(1.0, 0.0, laplace_entry(0.5), laplace_entry(0.25)),
     ):
         markup = report._repr_html_()

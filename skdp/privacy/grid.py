@@ -93,8 +93,8 @@ def refuse_large_scale(scale: Fraction, price: str) -> None:
     """
     if scale > MAX_SCALE:
         raise ValueError(
-            f"{price} is too small: the noise would have a scale of {float(scale):.3g} "
-            f"grid steps, more than {MAX_SCALE:.3g}. Nothing was spent."
+            f"{price} is too small: the scale of the noise would be more than 2^50 grid "
+            "steps. Nothing was spent."
         )
 
 

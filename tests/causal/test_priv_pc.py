@@ -27,7 +27,7 @@ def fitted(records, **options):
 
 
 def test_a_pure_fit_spends_its_epsilon_on_equal_rounds(records) -> None:
-    model = fitted(records, epsilon=1.4)
+    model = fitted(records, epsilon=1.4, sieve_share=0.5)
     assert model.max_deletions_ == 28
     assert model.round_epsilons_ == pytest.approx((0.025, 0.025), rel=1e-9)
     assert model.composition_ == "basic"
@@ -39,6 +39,19 @@ def test_a_pure_fit_spends_its_epsilon_on_equal_rounds(records) -> None:
     assert entry.epsilon == pytest.approx(rounds, rel=1e-12)
     rho = 28 * sum(zcdp_from_pure(e) for e in model.round_epsilons_)
     assert entry.rho == pytest.approx(rho, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "share"), [(0.01, 0.3), (0.5, 0.511), (1.0, 0.631), (100.0, 0.7)]
+)
+def test_the_share_of_the_sieve_suits_the_noise(records, epsilon, share) -> None:
+    model = fitted(records, epsilon=epsilon)
+    sieve, examine = model.round_epsilons_
+    assert sieve / (sieve + examine) == pytest.approx(share, abs=2e-3)
+    assert model.ledger_.total() <= epsilon
+    noise = 3 * 28 * 2 / (1e5 * epsilon) / (1.5 / 2)
+    expected = np.clip(0.7 - 0.12 * np.log2(noise / 0.0015), 0.3, 0.7)
+    assert sieve / (sieve + examine) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
