@@ -48,16 +48,17 @@ def report_on(epsilon: float, delta: float, *entries: LedgerEntry) -> PrivacyRep
     )
 
 
+def bought_by(*budget: float, **options) -> list[str]:
+    model = fitted(*budget, sieve_share=0.5, **options)
+    return section(str(model.privacy_report()), "Bought")
+
+
 def test_what_was_bought_and_how_it_composes() -> None:
-    assert section(
-        str(fitted(3.0, 1e-6, sieve_share=0.5).privacy_report()), "Bought"
-    ) == [
+    assert bought_by(3.0, 1e-6) == [
         "28 rounds of a sieve (epsilon 0.0893 each) and an examination (0.0893 each); "
         "adding up would cost epsilon 5, optimal composition proves 3 at delta 1e-06"
     ]
-    assert section(
-        str(fitted(1.0, max_deletions=20, sieve_share=0.5).privacy_report()), "Bought"
-    ) == [
+    assert bought_by(1.0, max_deletions=20) == [
         "20 rounds of a sieve (epsilon 0.025 each) and an examination (0.025 each); "
         "adding up costs epsilon 1"
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-import time
 from itertools import combinations, product
 from pathlib import Path
 

@@ -158,7 +158,7 @@ def large_graphs():
     )
 
 
-def test_large_graphs_are_drawn_fast():
+def test_large_graphs_are_drawn_by_a_few_collections():
     graph, truth = large_graphs()
     display = CausalGraphDisplay(graph, truth=truth).plot()
     display.figure_.savefig(io.BytesIO(), format="png")
