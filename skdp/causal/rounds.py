@@ -85,7 +85,8 @@ def adapted_share(
 
     Where the noise is large against the scores, little passes the sieve and the
     examination needs the budget; where it is small, the sieve is the weaker half, since
-    it answers many questions. Found on the four small networks at 10^4 and 10^5 records:
+    it answers many questions. Found on the four small networks, at 10^4 and at 10^5
+    records:
 
     .. math:: \mathrm{share} = .7 - .12 \log_2(m / .0015)
               \text{, at least .3 and at most .7}

@@ -13,7 +13,7 @@ from skdp.queries import Query
 from .accounting import zcdp_from_pure
 from .arguments import whole_number
 from .budget import check_budget
-from .grid import Grid, public_sensitivity
+from .grid import LARGEST_STEPS, Grid, public_sensitivity
 from .purchases import LedgerEntry
 from .selection import exponential_mechanism, permute_and_flip
 
@@ -100,5 +100,6 @@ def _bought_scores(
             bought=f"the choice of {n_chosen}",
         )
     )
-    scores = grid.to_steps(curator._evaluate(query, entry, mechanism))
-    return np.ravel(scores), int(grid.sensitivity)
+    scores = np.ravel(grid.to_steps(curator._evaluate(query, entry, mechanism)))
+    limit = int(LARGEST_STEPS)
+    return np.clip(scores, -limit, limit), int(grid.sensitivity)

@@ -105,8 +105,8 @@ class Curator:
                 "records must be counted first: skdp.records.CountTable.from_frame(X, "
                 f"schema); got {type(records).__name__}."
             )
-        self.public = PublicFacts(records.n_records, records.schema)
-        self.ledger = ledger
+        self._public = PublicFacts(records.n_records, records.schema)
+        self._ledger = ledger
         self.trace: list[Access] = []
         self._records = records
         self._process = process_token()
@@ -117,6 +117,16 @@ class Curator:
             "A Curator cannot be pickled or copied: it holds private records and the "
             "noise stream."
         )
+
+    @property
+    def public(self) -> PublicFacts:
+        """What sensitivities may depend on."""
+        return self._public
+
+    @property
+    def ledger(self) -> PrivacyLedger:
+        """Pays for every answer."""
+        return self._ledger
 
     def laplace(
         self, query: Query, *, epsilon: float, sample_size: int | None = None
@@ -372,8 +382,16 @@ class Curator:
         return query.evaluate(self._records if records is None else records)
 
     def _public_answer(self, query: Query, size: int | None = None) -> NDArray:
-        """Answer, for nothing, what no record can change at this number of records."""
+        """Answer, for nothing, what no record can change at this number of records.
+
+        From made-up records: were the query's claim false, nothing would leak.
+        """
+        from skdp.records import CountTable
+
+        self._refuse_other_process()
+        schema = self.public.schema
         size = self.public.n_records if size is None else size
-        if public_sensitivity(query, PublicFacts(size, self.public.schema), 1) != 0:
+        if public_sensitivity(query, PublicFacts(size, schema), 1) != 0:
             raise BudgetExceededError(f"{query} is no public constant: it has a price.")
-        return query.evaluate(self._sample(size))
+        codes = np.zeros((1, len(schema)), dtype=np.int64)
+        return query.evaluate(CountTable(schema, codes, np.array([size])))

@@ -20,6 +20,7 @@ from skdp.queries import PublicFacts, Query
 from .noise import MAX_SCALE
 
 __all__ = [
+    "LARGEST_STEPS",
     "MARGIN_SENSITIVITY",
     "Grid",
     "margin_in_steps",
@@ -30,6 +31,9 @@ __all__ = [
 #: A sensitivity is split into about this many steps, so that rounding adds less
 #: than two millionths to it.
 RESOLUTION = 2**20
+
+#: Answers beyond this many steps are clipped.
+LARGEST_STEPS = 2.0**61
 
 #: Sensitivity, in steps, of every margin that `margin_in_steps` returns.
 MARGIN_SENSITIVITY = RESOLUTION + 1
@@ -93,8 +97,8 @@ def refuse_large_scale(scale: Fraction, price: str) -> None:
     """
     if scale > MAX_SCALE:
         raise ValueError(
-            f"{price} is too small: the scale of the noise would be more than 2^50 grid "
-            "steps. Nothing was spent."
+            f"{price} is too small: the scale of the noise would be more than 2^50 "
+            "grid steps. Nothing was spent."
         )
 
 
@@ -136,9 +140,12 @@ class Grid:
         """
         delta = public_sensitivity(query, public, ord)
         if query.integral:
-            # A square root is rounded up, so that its square is no smaller.
-            delta = float(np.nextafter(delta, inf)) if ord == 2 else delta
-            return cls(1.0, delta, True)
+            # A square root is rounded up, so that its square is no smaller; a whole
+            # number that came out a little short is what it was meant to be.
+            whole = max(1.0, floor(delta * (1 + 2.0**-40)))
+            return cls(
+                1.0, float(np.nextafter(delta, inf)) if ord == 2 else whole, True
+            )
         n_affected = query.n_affected(public)
         # The norm of a vector that is 1 in every affected coordinate.
         ones = n_affected ** (1 / ord)
@@ -163,7 +170,10 @@ class Grid:
         if self.integral:
             return np.asarray(answer, dtype=np.int64)
         finite = np.nan_to_num(np.asarray(answer), nan=0.0, posinf=0.0, neginf=0.0)
-        return np.floor(finite / self.step + 0.5).astype(np.int64)
+        # Beyond what 64 bits hold an error would depend on the records; a clip does not
+        # move two answers apart.
+        steps = np.clip(finite / self.step, -LARGEST_STEPS, LARGEST_STEPS)
+        return np.floor(steps + 0.5).astype(np.int64)
 
     def to_answer(self, steps: NDArray[np.int64]) -> NDArray:
         """Convert steps back to units of the answer.

@@ -17,6 +17,7 @@ from .budget import (
     check_budget,
     spending_lock,
 )
+from .process import process_token
 from .purchases import LedgerEntry, Totals
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class PrivacyLedger:
         self._budget = (float(epsilon), float(delta), float(failure))
         self._entries: list[LedgerEntry] = []
         self._totals = Totals()
+        self._process: str | None = process_token()
         self._charged: list[BudgetAccountant] = []
 
     def __repr__(self) -> str:
@@ -110,8 +112,8 @@ class PrivacyLedger:
         return iter(self.entries)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Which accountants were charged is a matter of this process alone.
-        return {**self.__dict__, "_charged": []}
+        # A copy is there to be read: to spend from it would be a second budget.
+        return {**self.__dict__, "_charged": [], "_process": None}
 
     def spend(self, entry: LedgerEntry) -> int:
         """Enter a purchase, or refuse it and leave everything as it was.
@@ -132,6 +134,11 @@ class PrivacyLedger:
             If the purchase would exceed this budget, or that of an active
             `BudgetAccountant`.
         """
+        if self._process != process_token():
+            raise BudgetExceededError(
+                "This ledger is a copy, or was carried into a forked process: it can "
+                "be read but not spent from, which would be a second budget."
+            )
         with spending_lock:
             totals = self._totals.plus(entry)
             if not self._allows(totals):

@@ -104,14 +104,15 @@ class SparseVector:
         sample_size: int | None = None,
     ) -> None:
         n = curator.public.n_records
-        self.sample_size = whole_number(
+        self._sample_size = whole_number(
             n if sample_size is None else sample_size, "sample_size", n
         )
-        self.rounds = self.rounds_left = whole_number(rounds, "rounds")
+        self._rounds = self._rounds_left = whole_number(rounds, "rounds")
         check_budget(epsilon, 0.0)
         epsilon = float(epsilon)
         self._curator = curator
         self._lock = threading.RLock()
+        self._asking = False
         self._sieve: _Sieve | None = None
         sieve_epsilon = base_epsilon(epsilon, self.sample_size / n)
         self._threshold_epsilon = sieve_epsilon / (1 + 2 ** (2 / 3))
@@ -119,6 +120,21 @@ class SparseVector:
         for price, units in self._prices():
             refuse_large_scale(_scale(units, price), f"epsilon = {price:.3g} a round")
         self._entry = curator._enter(self._purchase(epsilon))
+
+    @property
+    def rounds(self) -> int:
+        """The cap."""
+        return self._rounds
+
+    @property
+    def rounds_left(self) -> int:
+        """Firings that are left. Public: the theorem covers them."""
+        return self._rounds_left
+
+    @property
+    def sample_size(self) -> int:
+        """Records that a sieve looks at."""
+        return self._sample_size
 
     def _prices(self) -> list[tuple[float, int]]:
         """List what each noise may cost, and the units of sensitivity it hides."""
@@ -162,20 +178,30 @@ class SparseVector:
         if self._is_constant(query, threshold + tweak):
             return bool(self._curator._public_answer(query) <= threshold)
         with self._lock:
-            if self.rounds_left <= 0:
+            if self._rounds_left <= 0:
                 raise BudgetExceededError(
                     f"All {self.rounds} rounds of this {self.name} have fired; data "
                     "access has ended."
                 )
-            # The round is taken first and given back if the sieve holds the question
-            # back: an interruption in between costs the round, never a sieve.
-            sieve, self._sieve = self._sieve, None
-            self.rounds_left -= 1
-            sieve = sieve or self._start_sieve()
-            if self._passes_sieve(sieve, query, threshold + tweak):
-                return self._confirms(query, threshold)
-            self._sieve, self.rounds_left = sieve, self.rounds_left + 1
-            return False
+            if self._asking:
+                raise RuntimeError("A question was asked while another is answered.")
+            self._asking = True
+            try:
+                return self._answer(query, threshold, tweak)
+            finally:
+                self._asking = False
+
+    def _answer(self, query: Query, threshold: float, tweak: float) -> bool:
+        # The round is taken first and given back if the sieve holds the question back:
+        # an interruption in between costs the round, never a sieve.
+        self._rounds_left -= 1
+        sieve, self._sieve = self._sieve, None
+        sieve = sieve or self._start_sieve()
+        if self._passes_sieve(sieve, query, threshold + tweak):
+            return self._confirms(query, threshold)
+        self._sieve = sieve
+        self._rounds_left += 1
+        return False
 
     def _is_constant(self, query: Query, threshold: float) -> bool:
         """Refuse what cannot be asked; return whether no record can change it."""

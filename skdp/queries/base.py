@@ -115,9 +115,10 @@ class Query(ABC):
         Returns
         -------
         int
-            1 for a scalar query; rounding to a grid costs a step for each.
+            1 for a scalar query; rounding to a grid costs a step for each. For others
+            all coordinates, unless a subclass knows better.
         """
-        return 1
+        return int(np.prod(self.shape(public)))
 
     def evaluation_error(self, public: PublicFacts) -> float:
         """Bound the floating-point error of `evaluate`, per coordinate.

@@ -76,6 +76,10 @@ class CountTable:
                 f"rows must have the shape (m, d) = ({len(self.counts)}, "
                 f"{len(self.schema)}) of counts and schema, not {self.rows.shape}."
             )
+        if len(self.counts) and self.counts.min() < 1:
+            raise ValueError(
+                "counts must be positive: leave out rows that do not occur."
+            )
         for array in (self.rows, self.counts):
             array.setflags(write=False)
         places = {name: j for j, name in enumerate(self.schema.names)}

@@ -64,8 +64,9 @@ class Tabulator:
             Not to be changed.
         """
         found = self._tables.get(places)
-        if found is None:
-            found = self._from_block(places)
+        block = self._block  # read once: another thread may put another in its place
+        if found is None and block is not None and set(places) <= set(block[0]):
+            found = _summed(block, places)
         if found is None:
             found = self._count_block(places, after)
         if found.size <= _CACHED_CELLS:
@@ -74,19 +75,13 @@ class Tabulator:
             self._tables[places] = found
         return found
 
-    def _from_block(self, places: Places) -> Counts | None:
-        if self._block is None or not set(places) <= set(self._block[0]):
-            return None
-        others = [i for i, place in enumerate(self._block[0]) if place not in places]
-        return np.asarray(self._block[1].sum(axis=tuple(others)))
-
     def _count_block(self, places: Places, after: int) -> Counts:
         wider = self._widened(places, after)
         counts = self.tally([self._rows[:, p] for p in wider], self._levels(wider))
         if wider == places:
             return counts
-        self._block = (wider, counts)
-        return self._from_block(places)  # type: ignore[return-value]
+        self._block = block = (wider, counts)
+        return _summed(block, places)
 
     def _widened(self, places: Places, after: int) -> Places:
         """Add the columns that come next, while the table stays small."""
@@ -124,3 +119,9 @@ class Tabulator:
             keys, weights=self._weights, minlength=math.prod(shape)
         )
         return found.astype(np.int64, copy=False).reshape(shape)
+
+
+def _summed(block: tuple[Places, Counts], places: Places) -> Counts:
+    """Return the table of some columns of a block."""
+    others = [i for i, place in enumerate(block[0]) if place not in places]
+    return np.asarray(block[1].sum(axis=tuple(others)))

@@ -128,7 +128,7 @@ class Case:
             # Each run has a ledger of its own; the noise goes on where it was.
             curator, outputs = Curator(world, PrivacyLedger(9.0, 1e-3), seed), []
             for _ in range(n_runs):
-                curator.ledger = PrivacyLedger(9.0, 1e-3)
+                curator._ledger = PrivacyLedger(9.0, 1e-3)
                 outputs.append(self.run(curator))
             both.append(outputs)
         (entry,) = curator.ledger

@@ -74,8 +74,21 @@ def test_a_ledger_from_outside_pays_when_it_spends_inside() -> None:
     with BudgetAccountant(0.9), pytest.raises(BudgetExceededError):
         ledger.spend(entry(0.1))
     with BudgetAccountant(1.0) as accountant:
-        copy.deepcopy(ledger).spend(entry(0.1))
+        ledger.spend(entry(0.1))
     assert accountant.spent == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_a_copied_ledger_can_be_read_but_not_spent_from(copied) -> None:
+    ledger = PrivacyLedger(1.0)
+    ledger.spend(entry(0.5))
+    other = copied(ledger)
+    assert other.total() == 0.5
+    with pytest.raises(BudgetExceededError, match="second budget"):
+        other.spend(entry(0.1))
+    ledger.spend(entry(0.5))
 
 
 def test_short_lived_ledgers_cannot_hide_behind_one_another() -> None:

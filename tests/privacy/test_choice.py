@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import permutations
 from math import exp
 
@@ -11,7 +12,7 @@ from scipy.stats import chisquare
 
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Curator, PrivacyLedger
-from skdp.queries import KendallDependence, Marginal
+from skdp.queries import KendallDependence, Marginal, Query
 from skdp.records import Categorical, CountTable, Schema
 
 SCHEMA = Schema([Categorical("a", range(4)), Categorical("one", ("x",))])
@@ -76,3 +77,44 @@ def test_what_is_no_query_is_named(ask) -> None:
         getattr(curator_of(0), ask)("a", epsilon=1.0)
     with pytest.raises(TypeError, match="epsilon must be a number"):
         getattr(curator_of(0), ask)(Marginal("a"), epsilon="1")
+
+
+@dataclass(frozen=True)
+class Scores(Query):
+    """Scores that are made up, with a bound that came out a little short."""
+
+    scores: tuple[float, ...]
+    bound: float
+    integral = True
+
+    columns = ()
+
+    def shape(self, public):
+        return (len(self.scores),)
+
+    def evaluate(self, records):
+        return np.array(self.scores)
+
+    def sensitivity(self, public, ord=1):
+        return self.bound
+
+
+def test_a_bound_a_little_short_of_whole_is_meant_whole() -> None:
+    query = Scores((0, 2), 2 * (1 - 2.0**-53))
+    curator = curator_of(0, 1e9)
+    chosen = sum(curator.exponential(query, epsilon=3.0) for _ in range(2000))
+    assert chosen / 2000 == pytest.approx(exp(1.5) / (1 + exp(1.5)), abs=0.03)
+
+
+@pytest.mark.parametrize("scores", [(0, 2**62), (-(2**62), 0)])
+def test_large_scores_are_no_error(scores) -> None:
+    assert curator_of(0).exponential(Scores(scores, 1.0), epsilon=1.0) == 1
+
+
+def test_a_false_claim_of_no_sensitivity_leaks_nothing() -> None:
+    class Liar(Marginal):
+        def sensitivity(self, public, ord=1):
+            return 0.0
+
+    answer = curator_of(0).laplace(Liar("a"), epsilon=1.0)
+    assert answer.tolist() == [8, 0, 0, 0]  # of made-up records

@@ -193,7 +193,7 @@ def test_the_noise_has_the_scale_in_the_ledger(ask, query, records):
     curator = opened(records, 1e9)
     truth = query.evaluate(records)
     for _ in range(3000):
-        curator.ledger = PrivacyLedger(10.0, 1e-6)
+        curator._ledger = PrivacyLedger(10.0, 1e-6)
         errors.append(np.ravel(ask(curator, query) - truth))
     (entry,) = curator.ledger
     variance = entry.scale**2 * (2 if ask is ask_laplace else 1)

@@ -65,7 +65,7 @@ def first_firings(records, query_class, margins, sample_size, n_runs=4000):
     curator, counts = opened(records), np.zeros(len(margins) + 1, int)
     questions = [query_class(-2.0 * margin, bound=2.0) for margin in margins]
     for _ in range(n_runs):
-        curator.ledger = PrivacyLedger(10.0)
+        curator._ledger = PrivacyLedger(10.0)
         mechanism = curator.sparse_vector(
             rounds=1, epsilon=1.3, sample_size=sample_size
         )
@@ -95,7 +95,7 @@ def test_an_examination_follows_its_law(records, score_query):
     sieve_epsilon, examine_epsilon, margin, tweak = 1.0, 0.7, 0.6, 1.0
     curator, counts = opened(records), Counter()
     for _ in range(4000):
-        curator.ledger = PrivacyLedger(10.0)
+        curator._ledger = PrivacyLedger(10.0)
         mechanism = curator.sieve_and_examine(
             rounds=1, sieve_epsilon=sieve_epsilon, examine_epsilon=examine_epsilon
         )
@@ -420,3 +420,26 @@ def test_threads_cannot_fire_more_than_the_rounds(records, score_query):
         thread.join()
     assert sum(fired) == mechanism.rounds == 3
     assert mechanism.rounds_left == 0
+
+
+def test_nothing_of_a_paid_plan_can_be_changed(records):
+    for mechanism in open_both(records):
+        for name in ("rounds", "rounds_left", "sample_size"):
+            with pytest.raises(AttributeError):
+                setattr(mechanism, name, 10**6)
+
+
+def test_a_question_within_a_question_is_refused(records, score_query):
+    def ask_within(mechanism):
+        class Asking(type(score_query(0.0))):
+            def evaluate(self, records):
+                mechanism.ask(score_query(0.0), 0.0)
+
+        query = score_query(0.0)
+        object.__setattr__(query, "__class__", Asking)
+        mechanism.ask(query, 0.0)
+
+    for mechanism in open_both(records):
+        with pytest.raises(RuntimeError, match="while another"):
+            ask_within(mechanism)
+        assert mechanism.rounds_left == 2
