@@ -39,6 +39,7 @@ Level: TypeAlias = str | int | float | bool
 UNSEEN = -1
 MISSING = -2
 
+_FEW_LEVELS = 6  # up to these a comparison with each is faster than a search
 _TABLE_SPAN = 1 << 16
 _EXACT_FLOAT = 1 << 53
 _REFUSED_KINDS = {
@@ -176,6 +177,8 @@ def match_levels(
     if kind == "O":
         return _match_objects(values, categories, name)
     if kind == "U" and has_text_only(categories):
+        if len(categories) <= _FEW_LEVELS:
+            return _compare(categories, values)
         return _search(tuple(categories), str, values)
     if kind in "bi" or (kind == "u" and values.dtype.itemsize < 8):
         if all(isinstance(c, int) and abs(c) < 1 << 62 for c in categories):
@@ -250,6 +253,13 @@ def _match_integers(
     places = np.clip(values, np.int64(low - 1), np.int64(high + 1))
     places -= low - 1
     return table[places]
+
+
+def _compare(categories: Sequence[Level], values: NDArray[Any]) -> NDArray[np.intp]:
+    codes = np.full(len(values), UNSEEN, dtype=np.intp)
+    for code, category in enumerate(categories):
+        codes[values == category] = code
+    return codes
 
 
 def _search(
