@@ -219,10 +219,9 @@ def margin_in_steps(
     """
     unit = public_sensitivity(query, public, 1) + 2 * query.evaluation_error(public)
     # An error for a value that is not finite would depend on the records.
-    exact = Fraction(value) if isfinite(value) else Fraction(0)
-    margin = (Fraction(threshold) - exact) / _rounded_up(unit)
-    return floor(margin * RESOLUTION + Fraction(1, 2))
-
-
-def _rounded_up(x: float) -> Fraction:
-    return Fraction(float(np.nextafter(x, np.inf)))
+    score, score_below = (value if isfinite(value) else 0.0).as_integer_ratio()
+    limit, limit_below = float(threshold).as_integer_ratio()
+    width, width_below = float(np.nextafter(unit, inf)).as_integer_ratio()
+    above = (limit * score_below - score * limit_below) * width_below * RESOLUTION
+    below = limit_below * score_below * width
+    return (2 * above + below) // (2 * below)

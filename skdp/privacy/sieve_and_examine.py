@@ -30,6 +30,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite, nan
 from typing import TYPE_CHECKING
 
@@ -207,7 +208,8 @@ class SparseVector:
         """Refuse what cannot be asked; return whether no record can change it."""
         public = self._curator.public
         sensitivity = public_sensitivity(query, public, 1)
-        public_sensitivity(query, PublicFacts(self.sample_size, public.schema), 1)
+        if self.sample_size < public.n_records:
+            public_sensitivity(query, PublicFacts(self.sample_size, public.schema), 1)
         if query.shape(public) != () or not isfinite(threshold):
             raise ValueError(
                 f"{self.name} compares a scalar query with a finite threshold; got "
@@ -295,6 +297,7 @@ class SieveAndExamine(SparseVector):
         return margin + self._noise(1, self._examine_epsilon) >= 0
 
 
+@lru_cache(maxsize=64)
 def _scale(units: int, epsilon: float) -> Fraction:
     """Return the scale, in steps, that hides so many units of sensitivity."""
     return Fraction(units * MARGIN_SENSITIVITY) / Fraction(epsilon)

@@ -256,10 +256,11 @@ def _match_integers(
 
 
 def _compare(categories: Sequence[Level], values: NDArray[Any]) -> NDArray[np.intp]:
-    codes = np.full(len(values), UNSEEN, dtype=np.intp)
-    for code, category in enumerate(categories):
-        codes[values == category] = code
-    return codes
+    # One more than the code where a level is met, 0 where none is.
+    place = np.zeros(len(values), dtype=np.int8)
+    for code, category in enumerate(categories, start=1):
+        place += (values == category).view(np.int8) * np.int8(code)
+    return place.astype(np.intp) + UNSEEN
 
 
 def _search(

@@ -72,6 +72,7 @@ class Schema:
 
     columns: tuple[Column, ...]
     _by_name: dict[str, Column] = field(init=False, compare=False)
+    _n_levels: dict[str, int] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -89,6 +90,7 @@ class Schema:
         object.__setattr__(self, "columns", columns)
         # Made here, not when first asked for: equal schemas have equal pickles.
         object.__setattr__(self, "_by_name", {c.name: c for c in columns})
+        object.__setattr__(self, "_n_levels", {c.name: c.n_levels for c in columns})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,7 +100,7 @@ class Schema:
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of levels of each column, in order."""
-        return tuple(column.n_levels for column in self.columns)
+        return tuple(self._n_levels.values())
 
     @property
     def size(self) -> int:
@@ -148,7 +150,8 @@ class Schema:
         SchemaError
             If there is no such column.
         """
-        return self[name].n_levels
+        found = self._n_levels.get(name)
+        return self[name].n_levels if found is None else found
 
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of some columns, in the order given.
