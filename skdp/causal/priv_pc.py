@@ -69,8 +69,8 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
         small, by public facts; the paper has 0.5.
     subsample : float in (0, 1] or "auto", default=1.0
         Share of the records that a sieve looks at. Sub-sampling never improves the
-        signal against the privacy noise; it is faster. "auto" is the paper's
-        noise-minimising share, at least 1/20.
+        signal against the privacy noise, nor the time: it is there to reproduce the
+        paper. "auto" is the paper's noise-minimising share, at least 1/20.
     threshold_tweak : float, default=0.0
         In units of the score; > 0 lets more questions through the sieve.
     schema : Schema, optional
