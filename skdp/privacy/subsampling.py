@@ -17,8 +17,8 @@ def least_noise_fraction(sieve_epsilon: float) -> float:
     r"""Return the share of the records that needs the least noise in a sieve.
 
     Minimises :math:`q^{-1/2} / \ln(1 + (e^{\varepsilon_s} - 1)/q)` over q, as the
-    Priv-PC paper does (section 3.2). The signal falls with sqrt(q) as well, so that no q
-    below 1 improves the signal against the noise: this is for reproducing the paper.
+    Priv-PC paper does (section 3.2). The signal falls with sqrt(q) as well, so that no
+    q below 1 improves the signal against the noise: this is for reproducing the paper.
 
     Parameters
     ----------
