@@ -10,7 +10,7 @@ import secrets
 
 __all__ = ["process_token"]
 
-_token: str | None = None
+_tokens: dict[str, str] = {}
 
 
 def process_token() -> str:
@@ -21,16 +21,10 @@ def process_token() -> str:
     str
         Random, and the same for the life of the process.
     """
-    global _token
-    if _token is None:
-        _token = secrets.token_hex(16)
-    return _token
-
-
-def _forget() -> None:
-    global _token
-    _token = None
+    # One step, so that threads that ask first at the same time get the same token.
+    found = _tokens.get("this")
+    return found or _tokens.setdefault("this", secrets.token_hex(16))
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_tokens.clear)

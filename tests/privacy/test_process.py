@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 
 import numpy as np
 import pytest
 
+import skdp.privacy.process as module
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Curator, PrivacyLedger, process_token
 from skdp.queries import KendallDependence, Marginal
@@ -34,6 +36,23 @@ def test_a_fork_has_a_token_of_its_own() -> None:
     mine = process_token()
     assert mine == process_token()
     assert in_a_fork(process_token) != mine
+
+
+def test_threads_that_ask_first_together_get_one_token(monkeypatch) -> None:
+    monkeypatch.setattr(module, "_tokens", {})
+    barrier, seen = threading.Barrier(8), []
+
+    def ask() -> None:
+        barrier.wait()
+        seen.append(process_token())
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 8
+    assert len(set(seen)) == 1
 
 
 def test_a_curator_refuses_in_a_fork() -> None:
