@@ -221,7 +221,7 @@ def test_importing_any_module_loads_no_optional_library():
 
 
 def test_importing_draws_no_randomness():
-    run_python(REFUSE_RANDOMNESS)
+    assert run_python(REFUSE_RANDOMNESS) == ""
 
 
 # The checker itself -----------------------------------------------------------

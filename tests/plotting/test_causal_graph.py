@@ -252,8 +252,10 @@ def test_from_estimator():
 
 def test_a_few_nodes():
     for graph in (nx.DiGraph(), nx.empty_graph(1), nx.Graph(["ab"])):
-        display = CausalGraphDisplay(graph, truth=graph).plot()
-        display.figure_.savefig(io.BytesIO(), format="png")
+        display, picture = CausalGraphDisplay(graph, truth=graph).plot(), io.BytesIO()
+        display.figure_.savefig(picture, format="png")
+        assert set(display.positions_) == set(graph)
+        assert len(picture.getvalue()) > 1000
 
 
 def test_refusals(monkeypatch):

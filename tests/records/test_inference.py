@@ -110,7 +110,8 @@ def test_one_warning_names_every_column_and_the_remedy():
 def test_warning_can_be_left_out():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Schema.from_frame([[1]], warn=False)
+        schema = Schema.from_frame([[1]], warn=False)
+    assert schema.shape == (1,)
 
 
 def test_names_must_fit():
