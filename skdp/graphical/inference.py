@@ -97,10 +97,10 @@ class Plan:
         if cells > max_cells:
             named = ", ".join(f"{c!r} ({sizes[c]} levels)" for c in largest)
             raise ModelTooLargeError(
-                f"The answer needs a table of {cells} cells ({cells * 8 / 1e9:.3g} "
-                f"GB), more than {max_cells:.3g}, over the columns {named}. Ask for fewer "
-                "columns at once, give them fewer levels, or leave out a clique that "
-                "joins them."
+                f"The answer needs a table of {cells:.3g} cells ({cells * 8 / 1e9:.3g} "
+                f"GB), more than the limit of {max_cells:.3g}, over the columns "
+                f"{named}. Ask for fewer columns at once, give them fewer levels, or "
+                "leave out a clique that joins them."
             )
 
 

@@ -206,9 +206,9 @@ def test_a_domain_too_large_for_a_table_is_answered():
 
 def test_a_table_too_large_is_refused_with_its_columns():
     model = chain()
-    with pytest.raises(ModelTooLargeError, match=r"5832 GB.*'x0' \(30 levels\)"):
+    with pytest.raises(ModelTooLargeError, match=r"5.25e.03 GB.*'x0' \(30 levels\)"):
         model.marginal(["x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"])
-    with pytest.raises(ModelTooLargeError, match="more than 100"):
+    with pytest.raises(ModelTooLargeError, match="limit of 100"):
         MarkovRandomField(model.domain, model.potentials, 1, max_cells=100).sample(3)
 
 
