@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pytest
+from support.families import a_frame, build
 
-from skdp import PC, PrivPC
+from skdp import PC, BudgetAccountant, PrivPC
 from skdp.datasets import NETWORK_NAMES, load_bayesian_network
 from skdp.exceptions import PrivacyBudgetWarning
 from skdp.metrics import skeleton_f1_score
@@ -162,3 +165,27 @@ def test_progress(records, capsys, monkeypatch, with_tqdm) -> None:
     loud = fitted(records, verbose=1)
     assert "PrivPC" in "".join(capsys.readouterr())
     assert nx.utils.graphs_equal(quiet.causal_graph_, loud.causal_graph_)
+
+
+def test_a_warning_turned_error_does_not_undo_a_paid_fit() -> None:
+    model = build("PrivPC", max_deletions=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyBudgetWarning, match="1 rounds"):
+            model.fit(a_frame())
+    assert not model.is_complete_
+    assert model.privacy_report().spent <= 1.0
+
+
+def test_a_hopeless_budget_is_named_before_it_is_spent() -> None:
+    model = build("PrivPC", epsilon=0.01)
+    with BudgetAccountant(5) as accountant, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyBudgetWarning, match="perfect dependence"):
+            model.fit(a_frame(100))
+    assert accountant.spent == (0.0, 0.0)
+
+
+def test_single_precision_parameters_are_numbers() -> None:
+    model = build("PrivPC", threshold_tweak=np.float32(0.1), alpha=np.float32(0.1))
+    assert model.fit(a_frame()).ledger_.total() <= 1.0

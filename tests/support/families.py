@@ -1,0 +1,88 @@
+"""Every public estimator with records it is made for, for the tests that hold for all.
+
+A new estimator is listed here the day it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import skdp
+from skdp import PC, Categorical, Ordinal, PrivPC, Schema
+from skdp.base import PrivateEstimator
+
+
+@dataclass(frozen=True)
+class Family:
+    """Estimators that share their kind of records and of result."""
+
+    #: Ways to build the estimators, by class name; keywords override.
+    builders: dict[str, Callable[..., Any]]
+    #: The public levels or bounds of `frame`.
+    schema: Schema
+    #: ``frame(n, seed)`` draws records.
+    frame: Callable[..., pd.DataFrame]
+    #: ``others(n)`` makes records of the same schema with quite another result.
+    others: Callable[..., pd.DataFrame]
+    #: What a fit found, to compare by ``==``.
+    result: Callable[[Any], Any]
+
+
+def a_frame(n: int = 2000, seed: int = 0) -> pd.DataFrame:
+    """A chain a -> b -> c and an independent d."""
+    rng = np.random.default_rng(seed)
+    a = rng.random(n) < 0.5
+    b = np.where(rng.random(n) < 0.9, a, ~a)
+    c = np.where(rng.random(n) < 0.8, 2 * b, rng.integers(0, 3, n))
+    d = rng.random(n) < 0.4
+    words = np.array(["no", "yes"])
+    return pd.DataFrame(
+        {"a": words[a * 1], "b": words[b * 1], "c": c, "d": words[d * 1]}
+    )
+
+
+def _other_frame(n: int = 2000) -> pd.DataFrame:
+    return a_frame(n, seed=1)[::-1].assign(c=0, a="no")
+
+
+CAUSAL = Family(
+    builders={
+        "PC": lambda **kw: PC(**kw),
+        "PrivPC": lambda **kw: PrivPC(**{"random_state": 0, **kw}),
+    },
+    schema=Schema(
+        [
+            Categorical("a", ("no", "yes")),
+            Categorical("b", ("no", "yes")),
+            Ordinal("c", (0, 1, 2)),
+            Categorical("d", ("no", "yes")),
+        ]
+    ),
+    frame=a_frame,
+    others=_other_frame,
+    result=lambda model: set(model.causal_graph_.edges),
+)
+
+FAMILIES = (CAUSAL,)
+
+#: The family of each public estimator.
+FAMILY_OF = {name: family for family in FAMILIES for name in family.builders}
+
+
+def is_private(name: str) -> bool:
+    """Say whether a public estimator spends a privacy budget."""
+    return issubclass(getattr(skdp, name), PrivateEstimator)
+
+
+PRIVATE = [name for name in FAMILY_OF if is_private(name)]
+
+
+def build(name: str, **parameters: Any) -> Any:
+    """Build an estimator with the schema of its family, unless told otherwise."""
+    family = FAMILY_OF[name]
+    return family.builders[name](**{"schema": family.schema, **parameters})
