@@ -1,8 +1,9 @@
 """Solvers that need only a gradient: the paper's two algorithms, and a faster one.
 
-They start from potentials and look for marginals; each step is one call of the
-oracle. Entropy is strongly convex in the L1 norm, so steps are 1/(K n) with K the
-smoothness of the loss in that norm.
+Each step is one call of the oracle. Entropy is strongly convex in the L1 norm, so
+steps are 1/(K n) with K the smoothness of the loss in that norm. A step is accepted
+by an exact test with the joint KL divergence, which follows from log Z; the accepted
+steps bound the loss of every distribution from below (Tseng 2008).
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from numpy.typing import NDArray
 from skdp.graphical.losses import Loss
 from skdp.graphical.oracle import MarginalOracle
 
-__all__ = ["Iterate", "accelerated", "dual_averaging", "mirror_descent"]
+__all__ = ["Iterate", "Stop", "accelerated", "dual_averaging", "mirror_descent"]
 
 Array = NDArray[np.float64]
-#: Told loss and number of iterations; True ends the search.
-Stop = Callable[[float, int], bool]
+#: Told loss, certified gap and number of oracle calls; True ends the search.
+Stop = Callable[[float, float, int], bool]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Iterate:
         Of a distribution close by; that of `marginals` itself if `exact`.
     loss : float
         Of `marginals`.
+    gap : float
+        `loss` is at most this far above the minimum.
     exact : bool
         Whether `potentials` have these marginals.
     """
@@ -43,76 +46,75 @@ class Iterate:
     marginals: Array
     potentials: Array
     loss: float
+    gap: float
     exact: bool
 
 
 def mirror_descent(
     oracle: MarginalOracle, loss: Loss, theta: Array, stop: Stop, max_iter: int
 ) -> Iterate:
-    """Entropic mirror descent with an Armijo search (the paper's Algorithm 1).
+    """Entropic mirror descent with a search of the step (the paper's Algorithm 1).
 
     Parameters
     ----------
     oracle : MarginalOracle
         From potentials to marginals.
     loss : Loss
-        What to minimise; a loss that is not smooth gets decaying steps.
+        What to minimise; smooth.
     theta : ndarray of shape (n_cells,)
         Potentials to start from.
     stop : callable
-        Told the loss after each step.
+        Asked after each accepted step.
     max_iter : int
-        Largest number of steps.
+        Largest number of oracle calls.
 
     Returns
     -------
     Iterate
         Exact.
     """
-    mu, _ = oracle(theta)
+    mu, log_z = oracle(theta)
+    distance = _distance(oracle, theta, log_z)
     value, gradient = loss.value_and_gradient(mu)
-    best = (value, theta, mu)
-    smooth = np.isfinite(loss.smoothness)
-    scale = float(np.abs(gradient).max()) or 1.0
-    step = 1.0 / (loss.smoothness * oracle.total) if smooth else 1.0 / scale
+    smallest = 1.0 / (loss.smoothness * oracle.total)
+    step, travelled = smallest, 0.0
     for t in range(max_iter):
-        size = step if smooth else step / sqrt(t + 1.0)
-        trial = theta - size * gradient
-        moved, _ = oracle(trial)
-        found, next_gradient = loss.value_and_gradient(moved)
-        if smooth:
-            enough = float(gradient @ (mu - moved)) / 2.0
-            if found > value - enough + 1e-12 * abs(value):
-                step /= 2.0
-                if step * scale < 1e-14:
-                    break
-                continue
-            step *= 1.2
-        theta, mu, value, gradient = trial, moved, found, next_gradient
-        if value < best[0]:
-            best = (value, theta, mu)
-        if stop(best[0], t + 1):
+        change = -step * gradient
+        moved, moved_log_z = oracle(theta + change)
+        kl = float(change @ moved) - oracle.total * (moved_log_z - log_z)
+        refused = not step * loss.divergence(moved, mu) <= kl
+        if refused and (step > smallest or not loss.proven):
+            step = max(step / 2.0, smallest) if loss.proven else step / 2.0
+            if step < 1e-30 * smallest:
+                break
+            continue
+        theta, mu, log_z = theta + change, moved, moved_log_z
+        value, gradient = loss.value_and_gradient(mu)
+        travelled += step
+        step *= 1.2
+        if stop(value, distance / travelled, t + 1):
             break
-    return Iterate(best[2], best[1], best[0], True)
+    gap = distance / travelled if travelled else np.inf
+    return Iterate(mu, theta, value, gap, True)
 
 
 def dual_averaging(
     oracle: MarginalOracle, loss: Loss, theta: Array, stop: Stop, max_iter: int
 ) -> Iterate:
-    """Accelerated dual averaging (the paper's Algorithm 2), with backtracking on K.
+    """Accelerated dual averaging with a fixed K (the paper's Algorithm 2).
 
     Parameters
     ----------
     oracle : MarginalOracle
         From potentials to marginals.
     loss : Loss
-        What to minimise.
+        What to minimise; smooth.
     theta : ndarray of shape (n_cells,)
         Potentials to start from.
     stop : callable
-        Told the loss after each step.
+        Asked after each accepted step.
     max_iter : int
-        Largest number of steps.
+        Largest number of oracle calls.
 
     Returns
     -------
@@ -130,7 +132,7 @@ def accelerated(
     max_iter: int,
     shrink: float = 0.7,
 ) -> Iterate:
-    """Accelerated mirror descent; K adapts by an exact test with the joint KL.
+    """Accelerated mirror descent whose K adapts.
 
     Parameters
     ----------
@@ -141,7 +143,7 @@ def accelerated(
     theta : ndarray of shape (n_cells,)
         Potentials to start from.
     stop : callable
-        Told the loss after each step.
+        Asked after each accepted step.
     max_iter : int
         Largest number of oracle calls.
     shrink : float, default=0.7
@@ -153,26 +155,43 @@ def accelerated(
         Averaged marginals, which belong to a distribution that has other potentials.
     """
     z, log_z = oracle(theta)
-    x, weight = z, 0.0
+    distance, total = _distance(oracle, theta, log_z), oracle.total
     bound = smoothness = loss.smoothness
-    value = loss.value_and_gradient(x)[0]
+    weight = 0.0
+    best = Iterate(z, theta, loss.value_and_gradient(z)[0], np.inf, False)
+    x = z
     for t in range(max_iter):
         a = (1.0 + sqrt(1.0 + 4.0 * smoothness * weight)) / (2.0 * smoothness)
         c = a / (weight + a)
         u = (1.0 - c) * x + c * z
-        change = -(a / oracle.total) * loss.value_and_gradient(u)[1]
+        change = -(a / total) * loss.value_and_gradient(u)[1]
         moved, moved_log_z = oracle(theta + change)
-        kl = float(change @ moved) - oracle.total * (moved_log_z - log_z)
+        kl = float(change @ moved) - total * (moved_log_z - log_z)
         new = (1.0 - c) * x + c * moved
-        excess = loss.divergence(new, u) / c**2
-        may_grow = smoothness < bound if loss.proven else smoothness < 1e30
-        if not excess <= smoothness * oracle.total * kl and may_grow:
-            smoothness = min(2.0 * smoothness, bound) if loss.proven else 2 * smoothness
+        refused = not loss.divergence(new, u) <= c**2 * smoothness * total * kl
+        if refused and (smoothness < bound or not loss.proven):
+            smoothness *= 2.0
+            if loss.proven:
+                smoothness = min(smoothness, bound)
+            elif smoothness > 1e30 * bound:
+                break
             continue
+        if kl < -1e-6 * total:  # potentials so large that the oracle cuts too much
+            break
         theta, z, log_z, x = theta + change, moved, moved_log_z, new
         weight += a
         smoothness *= shrink
-        value = loss.value_and_gradient(x)[0]
-        if stop(value, t + 1):
+        value, gap = loss.value_and_gradient(x)[0], total * distance / weight
+        if value <= best.loss:
+            best = Iterate(x, theta, value, gap, False)
+        if stop(best.loss, best.gap, t + 1):
             break
-    return Iterate(x, theta, value, False)
+    return best
+
+
+def _distance(oracle: MarginalOracle, theta: Array, log_z: float) -> float:
+    """Bound n KL(p || p_theta) over all distributions p on its support."""
+    lowest = 0.0
+    for place in oracle.layout.slices():
+        lowest += float(np.min(theta[place], initial=0.0, where=theta[place] > -np.inf))
+    return oracle.total * (log_z - lowest)

@@ -20,10 +20,17 @@ from numpy.typing import NDArray
 
 from skdp.graphical.linear_queries import Identity
 from skdp.graphical.plan import Layout
+from skdp.graphical.products import product_potentials
 from skdp.graphical.problem import Problem
 from skdp.graphical.regularised_dual import conjugate_gradients
 
-__all__ = ["ForestSolution", "is_forest", "measures_tables", "solve_forest_program"]
+__all__ = [
+    "ForestSolution",
+    "is_exact",
+    "is_forest",
+    "measures_tables",
+    "solve_forest_program",
+]
 
 Array = NDArray[np.float64]
 
@@ -77,8 +84,8 @@ def measures_tables(problem: Problem) -> bool:
     return all(isinstance(block.query, Identity) for block in problem.blocks)
 
 
-def is_forest(problem: Problem) -> bool:
-    """Tell whether the tables form a forest joined in single columns.
+def is_exact(problem: Problem) -> bool:
+    """Tell whether the program is the problem itself.
 
     Parameters
     ----------
@@ -88,10 +95,26 @@ def is_forest(problem: Problem) -> bool:
     Returns
     -------
     bool
-        Then the program is exact.
+        Whether every clique was measured, and they form a forest.
     """
-    layout = problem.layout
     measured = {block.cells.start for block in problem.blocks}
+    starts = set(problem.layout.offsets[:-1])
+    return measures_tables(problem) and measured == starts and is_forest(problem.layout)
+
+
+def is_forest(layout: Layout) -> bool:
+    """Tell whether the cliques form a forest joined in single columns.
+
+    Parameters
+    ----------
+    layout : Layout
+        The cliques.
+
+    Returns
+    -------
+    bool
+        Then tables that agree on single columns belong to a distribution.
+    """
     root = {name: name for name in layout.domain.names}
 
     def find(name: str) -> str:
@@ -99,13 +122,13 @@ def is_forest(problem: Problem) -> bool:
             name = root[name]
         return name
 
-    for clique, place in zip(layout.cliques, layout.slices(), strict=True):
+    for clique in layout.cliques:
         roots = {find(name) for name in clique}
-        if place.start not in measured or (len(roots) < len(clique)):
+        if len(roots) < len(clique):
             return False
         for other in roots:
             root[other] = find(clique[0])
-    return measures_tables(problem)
+    return True
 
 
 def solve_forest_program(problem: Problem, floor: float = 0.0) -> ForestSolution:
@@ -126,7 +149,7 @@ def solve_forest_program(problem: Problem, floor: float = 0.0) -> ForestSolution
     program = _make_program(problem)
     multipliers = _newton(program, problem.total)
     x = _primal(program, multipliers)
-    potentials = _potentials(problem, program, x, floor)
+    potentials = _program_potentials(problem, program, x, floor)
     return ForestSolution(potentials, _strict_bound(program, multipliers))
 
 
@@ -302,36 +325,14 @@ def _strict_bound(program: _Program, multipliers: Array) -> float:
     return loss + float(balanced @ slack) + program.constant
 
 
-def _potentials(problem: Problem, program: _Program, x: Array, floor: float) -> Array:
-    """Return log of tables / products of their columns, and log of the columns."""
+def _program_potentials(
+    problem: Problem, program: _Program, x: Array, floor: float
+) -> Array:
     layout, domain = problem.layout, problem.layout.domain
-    potentials = np.where(np.isneginf(problem.base), -np.inf, 0.0)
-    sums: dict[str, list[Array]] = {name: [] for name, _, _ in program.columns}
-    for clique, cells in program.tables:
-        table = x[cells].reshape(domain.shape(clique)) + floor
-        for i, name in enumerate(clique):
-            other = tuple(j for j in range(table.ndim) if j != i)
-            sums[name].append(table.sum(axis=other))
-    unary = {
-        name: _log(np.mean(sums[name], axis=0) if sums[name] else x[cells] + floor)
-        for name, cells, _ in program.columns
+    tables = {
+        clique: x[cells].reshape(domain.shape(clique)) + floor
+        for clique, cells in program.tables
     }
-    for clique, cells in program.tables:
-        table = _log(x[cells] + floor).reshape(domain.shape(clique))
-        for name in clique:
-            table = table - _finite(domain.broadcast(unary[name], (name,), clique))
-        potentials[layout.place(clique)] += table.ravel()
-    for name, log_counts in unary.items():
-        clique = min((c for c in layout.cliques if name in c), key=domain.n_cells)
-        view = potentials[layout.place(clique)].reshape(domain.shape(clique))
-        view += domain.broadcast(log_counts, (name,), clique)
-    return potentials
-
-
-def _log(counts: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.log(np.maximum(counts, 0.0))
-
-
-def _finite(logs: Array) -> Array:
-    return np.where(np.isneginf(logs), 0.0, logs)
+    singles = {name: x[cells] + floor for name, cells, _ in program.columns}
+    closed = np.where(np.isneginf(problem.base), -np.inf, 0.0)
+    return closed + product_potentials(layout, tables, singles)
