@@ -1,6 +1,7 @@
 """Differentially private graphical models as scikit-learn estimators."""
 
 from .causal import PC, PrivPC
+from .pgm import PGMEstimator
 from .privacy import BudgetAccountant
 from .records import Categorical, Numeric, Ordinal, Schema
 
@@ -12,6 +13,7 @@ __all__ = [
     "Categorical",
     "Numeric",
     "Ordinal",
+    "PGMEstimator",
     "PrivPC",
     "Schema",
 ]

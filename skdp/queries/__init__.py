@@ -7,13 +7,17 @@ from .dependence import (
     NormalizedKendallDependence,
     SpearmanDependence,
 )
+from .linear import LinearMarginal
 from .marginals import Marginal
+from .scores import MarginalDistances
 
 __all__ = [
     "Batch",
     "DependenceQuery",
     "KendallDependence",
+    "LinearMarginal",
     "Marginal",
+    "MarginalDistances",
     "NormalizedKendallDependence",
     "PublicFacts",
     "Query",

@@ -16,8 +16,9 @@ from support.families import FAMILY_OF, PRIVATE, a_frame, build
 
 import skdp
 import skdp.base
-from skdp import PC, BudgetAccountant, PrivPC
+from skdp import PC, BudgetAccountant, PGMEstimator, PrivPC
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, SchemaError
+from skdp.pgm.strategies import Independent
 from skdp.privacy import Curator
 
 
@@ -38,7 +39,17 @@ def test_every_public_estimator_is_listed() -> None:
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks([PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)])
+@parametrize_with_checks(
+    [
+        PC(),
+        PrivPC(),
+        PrivPC(random_state=0),
+        PrivPC(1.0, 1e-6),
+        PGMEstimator(),
+        PGMEstimator(1.0, 1e-6, imputation="draw", random_state=0),
+        PGMEstimator(strategy=Independent(), imputation="mean"),
+    ]
+)
 def test_scikit_learn_checks(estimator, check) -> None:
     check(estimator)  # asserts; raises where the convention is broken
 
@@ -94,13 +105,15 @@ def replaying(tape):
     class ReplayingCurator(Curator):
         """Pays as a curator does; gives out the tape."""
 
-        def _evaluate(self, *args, **kwargs):
-            raise AssertionError("a replay must not look at records")
+        def _evaluate(self, query, *args, **kwargs):
+            # A replay must not look at records.
+            kind = np.int64 if query.integral else np.float64
+            return np.zeros(query.shape(self.public), dtype=kind)
 
         def __getattribute__(self, name):
             method = super().__getattribute__(name)
             if name in SINGLE_ANSWERS:
-                return lambda *a, **kw: tape.pop(0)
+                return lambda *a, **kw: (method(*a, **kw), tape.pop(0))[1]
             if name in WITH_STATE:
                 return lambda *a, **kw: Player(method(*a, **kw).rounds, tape)
             return method
@@ -239,7 +252,7 @@ def test_clone_pickle_and_pipeline(name) -> None:
     assert result_of(name, clone(model).fit(frame)) == found
     loaded = pickle.loads(pickle.dumps(model))
     assert result_of(name, loaded) == found
-    assert loaded.ledger_.entries == model.ledger_.entries
+    assert loaded.ledger_.to_json() == model.ledger_.to_json()
     pipeline = make_pipeline(build(name)).fit(frame)
     assert result_of(name, pipeline[-1]) == found
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 import skdp
-from skdp import PC, Categorical, Ordinal, PrivPC, Schema
+from skdp import PC, Categorical, Ordinal, PGMEstimator, PrivPC, Schema
 from skdp.base import PrivateEstimator
 
 
@@ -68,7 +68,15 @@ CAUSAL = Family(
     result=lambda model: set(model.causal_graph_.edges),
 )
 
-FAMILIES = (CAUSAL,)
+DENSITY = Family(
+    builders={"PGMEstimator": lambda **kw: PGMEstimator(**{"random_state": 0, **kw})},
+    schema=CAUSAL.schema,
+    frame=a_frame,
+    others=_other_frame,
+    result=lambda model: {c: t.tolist() for c, t in model.marginals_.items()},
+)
+
+FAMILIES = (CAUSAL, DENSITY)
 
 #: The family of each public estimator.
 FAMILY_OF = {name: family for family in FAMILIES for name in family.builders}
