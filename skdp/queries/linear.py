@@ -66,6 +66,16 @@ class LinearMarginal(Query):
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "query", as_linear_query(query))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LinearMarginal) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        return self.names, tuple(map(_content, _parts(self.query)))
+
     def __repr__(self) -> str:
         n_answers = self.query.shape[0]
         return f"LinearMarginal(names={self.names!r}, {n_answers} answers)"
@@ -185,6 +195,17 @@ class LinearMarginal(Query):
 
 def _parts(query: LinearQuery) -> tuple[LinearQuery, ...]:
     return query.factors if isinstance(query, Kronecker) else (query,)
+
+
+def _content(query: LinearQuery) -> tuple[Any, ...]:
+    """Return what tells a matrix from others, and can be hashed."""
+    if isinstance(query, Identity):
+        return query.shape
+    matrix = query.matrix  # type: ignore[attr-defined]
+    if not sp.issparse(matrix):
+        return query.shape, matrix.tobytes()
+    parts = (matrix.data, matrix.indices, matrix.indptr)
+    return query.shape, *(part.tobytes() for part in parts)
 
 
 def _entries(query: LinearQuery) -> NDArray[np.float64]:

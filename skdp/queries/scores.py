@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,6 +70,17 @@ class MarginalDistances(Query):
             )
         if not all(np.isfinite(table).all() for table in self.tables):
             raise ValueError("The tables of the model must be finite.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MarginalDistances) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        tables = tuple((table.shape, table.tobytes()) for table in self.tables)
+        return self.marginals, tables
 
     def __repr__(self) -> str:
         names = [marginal.names for marginal in self.marginals]

@@ -15,7 +15,9 @@ from skdp.exceptions import SchemaError
 from skdp.queries import (
     Batch,
     KendallDependence,
+    LinearMarginal,
     Marginal,
+    MarginalDistances,
     PublicFacts,
     Query,
     all_queries,
@@ -59,7 +61,9 @@ def test_all_queries_leaves_out_classes_of_others():
 def test_queries_are_frozen_hashable_values(name, kind):
     query = {
         "Batch": lambda: Batch([Marginal("a")]),
+        "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
         "Marginal": lambda: Marginal(["a", "b"]),
+        "MarginalDistances": lambda: MarginalDistances([Marginal("a")], [[3.0, 4.0]]),
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
     assert made == query()
@@ -72,7 +76,9 @@ def test_queries_are_frozen_hashable_values(name, kind):
 @pytest.mark.parametrize("name, kind", all_queries())
 def test_queries_hold_no_claim_about_levels(name, kind):
     # Column names and parameters of their own only: levels come from the schema.
-    assert {f.name for f in fields(kind)} <= {"x", "y", "given", "names", "queries"}
+    # Matrices and the tables of a model are checked against it.
+    own = {"x", "y", "given", "names", "queries", "query", "marginals", "tables"}
+    assert {f.name for f in fields(kind)} <= own
 
 
 # Batches ----------------------------------------------------------------------
