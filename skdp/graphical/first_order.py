@@ -80,7 +80,10 @@ def mirror_descent(
     step, travelled = smallest, 0.0
     for t in range(max_iter):
         change = -step * gradient
-        moved, moved_log_z = oracle(theta + change)
+        try:
+            moved, moved_log_z = oracle(theta + change)
+        except ValueError:  # potentials so large that nothing is left of them
+            break
         kl = float(change @ moved) - oracle.total * (moved_log_z - log_z)
         refused = not step * loss.divergence(moved, mu) <= kl
         if refused and (step > smallest or not loss.proven):
@@ -165,7 +168,10 @@ def accelerated(
         c = a / (weight + a)
         u = (1.0 - c) * x + c * z
         change = -(a / total) * loss.value_and_gradient(u)[1]
-        moved, moved_log_z = oracle(theta + change)
+        try:
+            moved, moved_log_z = oracle(theta + change)
+        except ValueError:  # potentials so large that nothing is left of them
+            break
         kl = float(change @ moved) - total * (moved_log_z - log_z)
         new = (1.0 - c) * x + c * moved
         refused = not loss.divergence(new, u) <= c**2 * smoothness * total * kl

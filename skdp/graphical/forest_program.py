@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from skdp.graphical.linear_queries import Identity
 from skdp.graphical.plan import Layout
-from skdp.graphical.products import product_potentials
 from skdp.graphical.problem import Problem
+from skdp.graphical.products import product_potentials
 from skdp.graphical.regularised_dual import conjugate_gradients
 
 __all__ = [

@@ -41,7 +41,7 @@ def solve_l1_dual(
     gap_tol : float
         Stop at this duality gap, in units of the loss.
     max_iter : int, default=1000
-        Largest number of steps of L-BFGS-B.
+        Largest number of oracle calls.
     start : ndarray of shape (n_answers,) or None, default=None
         Dual to start from.
 
@@ -71,7 +71,7 @@ def solve_l1_dual(
         return value * tau, residual * box * tau
 
     first = np.zeros(len(box)) if start is None else np.clip(start / box, -1.0, 1.0)
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 0.0, "gtol": 0.0}
+    options = {"maxiter": max_iter, "maxfun": max_iter, "ftol": 0.0, "gtol": 0.0}
     try:
         minimize(
             evaluate,
@@ -81,6 +81,6 @@ def solve_l1_dual(
             bounds=[(-1.0, 1.0)] * len(box),
             options={**options, "maxcor": 20},
         )
-    except _Close:
+    except (_Close, ValueError):  # ValueError: potentials beyond all numbers
         pass
     return best[0]

@@ -1,10 +1,10 @@
 """The marginal oracle: potentials in, all marginals and log Z out.
 
-Variable elimination by batched matrix products, and its adjoint: the derivatives of
-log Z with respect to the potentials are the marginals. Tables are scaled
-probabilities. Entries below 1e-100 of the largest are cut to zero, in *both* passes:
-subnormal numbers are up to a hundred times slower, and marginals that were cut in one
-pass only would belong to no distribution.
+Variable elimination by batched matrix products; a backward pass shares the belief of
+each message among the factors it came from. Tables are scaled probabilities. Entries
+of messages below 1e-100 of the largest are cut to zero, in *both* passes: subnormal
+numbers are up to a hundred times slower, and marginals that were cut in one pass only
+would belong to no distribution.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.graphical.plan import Group, Plan, Step
+from skdp.graphical.plan import Group, Plan
 
 __all__ = ["MarginalOracle"]
 
 Array = NDArray[np.float64]
 
-_CUT = 1e-100
-#: Potentials beyond this are balanced between tables before they are exponentiated.
+#: Messages are cut below this part of their maximum; in logarithmic form, products
+#: are cut below this part of the maxima of row and column.
+_CUT, _LOG_CUT = 1e-100, 1e-250
+#: Potentials beyond this are balanced between tables; if that does not bring them
+#: below it, the pass works with logarithms.
 _LARGE = 100.0
 
 
@@ -78,8 +81,8 @@ class MarginalOracle:
             If no record is possible.
         """
         self.n_calls += 1
-        tables, log_z = self._tables(theta)
-        run = _Run(self.plan, tables)
+        tables, log_z, logs = self._tables(theta)
+        run = _Run(self.plan, tables, logs)
         log_z += run.forward()
         marginals = np.empty(self.layout.n_cells)
         views = self._views(marginals)
@@ -98,13 +101,14 @@ class MarginalOracle:
             for h in range(self._n_tables)
         ]
 
-    def _tables(self, theta: Array) -> tuple[list[Array], float]:
-        """Exponentiate the potentials, each table scaled to maximum 1."""
+    def _tables(self, theta: Array) -> tuple[list[Array], float, bool]:
+        """Return every table with maximum 1, or its logarithms if they are large."""
         flat = theta[: self._end].copy()
         views = self._views(flat)
         for home, place, shape, _ in self._parts:
             views[home] += theta[place].reshape(shape)
-        if max(flat.max(), -flat.min(initial=0.0, where=flat > -np.inf)) > _LARGE:
+        wide = _lowest(flat) < -_LARGE or flat.max() > _LARGE
+        if wide:
             _balance(views, self.layout.cliques)
         log_z = 0.0
         for view in views:
@@ -113,16 +117,20 @@ class MarginalOracle:
                 raise ValueError(_IMPOSSIBLE)
             view -= top
             log_z += float(top)
+        if wide and _lowest(flat) < -_LARGE:
+            return views, log_z, True
         np.exp(flat, out=flat)
-        if flat.min() < _CUT:
-            flat[flat < _CUT] = 0.0
-        return views, log_z
+        return views, log_z, False
 
 
 _IMPOSSIBLE = (
     "The structural zeros leave no record possible. Allow at least one cell that is "
     "consistent with all of them."
 )
+
+
+def _lowest(flat: Array) -> float:
+    return float(np.min(flat, initial=0.0, where=flat > -np.inf))
 
 
 def _kept(shape: tuple[int, ...], lacks: tuple[int, ...]) -> tuple[int, ...]:
@@ -152,34 +160,63 @@ def _balance(views: list[Array], cliques: tuple[tuple[str, ...], ...]) -> None:
 
 
 class _Run:
-    """One forward and one backward pass over the steps of a plan."""
+    """One forward and one backward pass over the steps of a plan.
 
-    def __init__(self, plan: Plan, tables: list[Array]) -> None:
-        self.steps = plan.steps
+    Factors are scaled probabilities, or their logarithms if `logs`. Then the rows and
+    columns of each matrix product are scaled to maximum 1: potentials of hundreds that
+    cancel between tables do no harm, for the price of the exponentials.
+    """
+
+    def __init__(self, plan: Plan, tables: list[Array], logs: bool) -> None:
+        self.steps, self.logs = plan.steps, logs
         self.n_tables = len(tables)
         self.factors: list[Array] = list(tables)
-        self.groups: list[tuple[Array, Array | None]] = []
-        self.scales: list[float] = []
-        self.cuts: list[bool] = []
+        self.products: list[tuple[Array, Array | None, Array]] = []
 
     def forward(self) -> float:
         """Eliminate every column; return log Z of the tables."""
+        log_z = 0.0
         for step in self.steps:
-            left = self._product(step.left)
-            right = None if step.right is None else self._product(step.right)
-            out = left.sum(axis=-1) if right is None else left @ right
+            left, rows = self._group(step.left, -1)
+            if step.right is None:
+                right, columns, out = None, None, left.sum(axis=-1)
+            else:
+                right, columns = self._group(step.right, -2)
+                out = left @ right
+            message, log_scale = self._message(out, rows, columns)
+            log_z += log_scale
+            self.products.append((left, right, out))
+            self.factors.append(message.reshape(step.shape))
+        return log_z
+
+    def _message(
+        self, out: Array, rows: Array | None, columns: Array | None
+    ) -> tuple[Array, float]:
+        """Scale a message to maximum 1, and cut what is far below."""
+        if rows is None:
             scale = float(out.max())
             if not scale > 0.0:
                 raise ValueError(_IMPOSSIBLE)
-            out /= scale
-            cut = bool(out.min() < _CUT)
-            if cut:
-                out[out < _CUT] = 0.0
-            self.groups.append((left, right))
-            self.factors.append(out.reshape(step.shape))
-            self.scales.append(scale)
-            self.cuts.append(cut)
-        return float(np.log(self.scales).sum())
+            if out.min() < _CUT * scale:
+                out[out < _CUT * scale] = 0.0
+            return out / scale, float(np.log(scale))
+        out[out < _LOG_CUT] = 0.0
+        with np.errstate(divide="ignore"):
+            logs = np.log(out)
+        logs += rows[..., 0] if columns is None else rows + columns
+        top = float(logs.max())
+        if not top > -np.inf:
+            raise ValueError(_IMPOSSIBLE)
+        return logs - top, top
+
+    def _group(self, group: Group, axis: int) -> tuple[Array, Array | None]:
+        """Return the product of a group, with its scales along `axis` if `logs`."""
+        product = self._product(group).reshape(group.matrix)
+        if not self.logs:
+            return product, None
+        tops = product.max(axis=axis, keepdims=True)
+        tops[np.isneginf(tops)] = 0.0
+        return np.exp(product - tops), tops
 
     def _product(self, group: Group) -> Array:
         parts = [
@@ -189,61 +226,45 @@ class _Run:
             )
         ]
         if len(parts) == 1:
-            return parts[0].reshape(group.matrix)
-        product = np.empty(group.shape)
-        np.multiply(parts[0], parts[1], out=product)
+            return parts[0]
+        product, join = np.empty(group.shape), np.add if self.logs else np.multiply
+        join(parts[0], parts[1], out=product)
         for part in parts[2:]:
-            product *= part
-        return product.reshape(group.matrix)
+            join(product, part, out=product)
+        return product
 
     def backward(self, total: float, marginals: list[Array]) -> None:
         """Write the marginal of every table into `marginals`."""
-        adjoints: dict[int, Array] = {}
+        beliefs: dict[int, Array] = {}
         for k in reversed(range(len(self.steps))):
-            step, out = self.steps[k], self.n_tables + k
-            if step.shape == ():
-                adjoints[out] = np.full((), total)
-            down = adjoints.pop(out) / self.scales[k]
-            if self.cuts[k]:
-                down = np.where(self.factors[out] > 0.0, down, 0.0)
-            for group, table, d in self._derivatives(step, k, down):
-                self._hand_down(group, table, d, adjoints, marginals)
+            step, (left, right, out) = self.steps[k], self.products[k]
+            belief = beliefs.pop(self.n_tables + k, None)
+            belief = np.full((), total) if belief is None else belief
+            belief = belief.reshape(step.matrix)
+            # belief / message, and 0 where the message was cut
+            ratio = np.divide(belief, out, out=np.zeros(out.shape), where=out > 0.0)
+            if right is None or step.right is None:
+                self._share(step.left, left * ratio[..., None], beliefs, marginals)
+                continue
+            joint = left * (ratio @ right.swapaxes(-1, -2))
+            self._share(step.left, joint, beliefs, marginals)
+            joint = right * (left.swapaxes(-1, -2) @ ratio)
+            self._share(step.right, joint, beliefs, marginals)
 
-    def _derivatives(
-        self, step: Step, k: int, down: Array
-    ) -> list[tuple[Group, Array, Array]]:
-        left, right = self.groups[k]
-        down = down.reshape(step.matrix)
-        if right is None or step.right is None:
-            return [(step.left, left, np.broadcast_to(down[..., None], left.shape))]
-        return [
-            (step.left, left, down @ right.swapaxes(-1, -2)),
-            (step.right, right, left.swapaxes(-1, -2) @ down),
-        ]
-
-    def _hand_down(
+    def _share(
         self,
         group: Group,
-        table: Array,
-        derivative: Array,
-        adjoints: dict[int, Array],
+        joint: Array,
+        beliefs: dict[int, Array],
         marginals: list[Array],
     ) -> None:
-        single = len(group.factors) == 1
-        if single and group.factors[0] >= self.n_tables:
-            derivative = derivative.reshape(group.shape).transpose(group.returns[0])
-            adjoints[group.factors[0]] = derivative
-            return
-        joint = (table * derivative).reshape(group.shape)
+        """Sum the belief of a group to each of its factors."""
+        joint = joint.reshape(group.shape)
         for f, back, lacks in zip(
             group.factors, group.returns, group.lacks, strict=True
         ):
-            summed = joint if single else np.add.reduce(joint, axis=lacks)
-            summed = summed.transpose(back)
+            summed = np.add.reduce(joint, axis=lacks) if lacks else joint
             if f < self.n_tables:
-                marginals[f][...] = summed
+                marginals[f][...] = summed.transpose(back)
             else:
-                own = self.factors[f]
-                adjoints[f] = np.divide(
-                    summed, own, out=np.zeros_like(own), where=own > 0.0
-                )
+                beliefs[f] = summed.transpose(back)

@@ -46,6 +46,7 @@ _FIRST_ORDER = {
     "mirror_descent": mirror_descent,
     "dual_averaging": dual_averaging,
 }
+#: Of the smooth losses on the way to L1, in sigma.
 _HUBER_WIDTHS = (1.0, 0.1, 0.01)
 
 
@@ -118,6 +119,8 @@ def solve(
             )
         if solver in ("auto", "forest") and exact:
             return _forest(problem)
+        if solver == "auto" and loss == "l1":
+            return _l1_path(problem, goal, max_iter or 2000)
         name = "accelerated" if solver == "auto" else solver
         return _first_order(problem, name, loss, goal, max_iter or 2000)
 
@@ -162,6 +165,25 @@ def _dual_found(found: DualSolution, value: float, name: str) -> Found:
         name,
         found.dual,
     )
+
+
+def _l1_path(problem: Problem, goal: float, max_iter: int) -> Found:
+    """Let the penalty fade until it is worth less than half the goal."""
+    layout, n = problem.layout, problem.total
+    used = {name for clique in layout.cliques for name in clique}
+    largest = n * sum(np.log(layout.domain.size(name)) for name in used)
+    tau, last, start = 0.1 / float(np.median(problem.sigma)), goal / (2 * largest), None
+    allowed = problem.oracle.n_calls + max_iter
+    while True:
+        tau, left = max(tau, last), allowed - problem.oracle.n_calls
+        found = solve_l1_dual(
+            problem, tau, gap_tol=goal / 2, max_iter=left, start=start
+        )
+        value = L1Loss(problem).value_and_gradient(found.marginals)[0]
+        gap = value - (found.objective - found.gap - tau * largest)
+        if gap <= goal or tau <= last or problem.oracle.n_calls >= allowed:
+            return Found(found.potentials, found.marginals, value, value, gap, "lbfgs")
+        tau, start = tau / 4.0, found.dual
 
 
 def _forest(problem: Problem) -> Found:
