@@ -145,7 +145,7 @@ def estimate(
     ... ]
     >>> model = estimate(noisy, domain, n_records=100)
     >>> model.marginal(("cough",)).round(1)
-    array([67.7, 32.3])
+    array([68.5, 31.5])
     """
     fit = fit_potentials(
         measurements, schema, n_records, tau=tau, solver=solver, **options

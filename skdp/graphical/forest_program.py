@@ -172,14 +172,14 @@ def _make_program(problem: Problem) -> _Program:
         end += len(mean[place])
     faint = _FAINT * float(weight[weight > 0].mean())
     for name in names:
-        size, place = domain.size(name), singles.get(name)
+        size, own = domain.size(name), singles.get(name)
         joined = any(name in clique for clique, _ in tables)
-        if place is None:
+        if own is None:
             guess = np.full(size, problem.total / size)
             parts.append((guess, np.full(size, faint), np.zeros(size, bool), joined))
         else:
-            parts.append((mean[place], weight[place], closed_cells[place], joined))
-        columns.append((name, slice(end, end + size), place is not None))
+            parts.append((mean[own], weight[own], closed_cells[own], joined))
+        columns.append((name, slice(end, end + size), own is not None))
         end += size
     y, w, closed = (np.concatenate([part[i] for part in parts]) for i in range(3))
     signed = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])

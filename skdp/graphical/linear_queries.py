@@ -8,13 +8,12 @@ per column and never multiplied out.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 __all__ = [
     "Identity",
@@ -22,9 +21,6 @@ __all__ = [
     "LinearQuery",
     "Matrix",
     "as_linear_query",
-    "prefix",
-    "ranges",
-    "weighted",
 ]
 
 Array = NDArray[np.float64]
@@ -240,7 +236,7 @@ class Matrix(LinearQuery):
         if self.shape[1] > _MAX_DECOMPOSED:
             return None
         solution, _, rank, _ = np.linalg.lstsq(self._dense(), answers, rcond=None)
-        return solution if rank == self.shape[1] else None
+        return np.asarray(solution, dtype=float) if rank == self.shape[1] else None
 
     def noise_gain(self) -> float:
         """Return it from the singular values; see `LinearQuery.noise_gain`."""
@@ -266,7 +262,7 @@ class Kronecker(LinearQuery):
     Examples
     --------
     >>> import numpy as np
-    >>> rectangles = Kronecker([prefix(2), Identity(3)])
+    >>> rectangles = Kronecker([[[1.0, 0.0], [1.0, 1.0]], Identity(3)])
     >>> rectangles.dot(np.arange(6.0))
     array([0., 1., 2., 3., 5., 7.])
     """
@@ -342,98 +338,3 @@ def as_linear_query(query: Any) -> LinearQuery:
         The same query.
     """
     return query if isinstance(query, LinearQuery) else Matrix(query)
-
-
-def prefix(n_levels: int) -> Matrix:
-    """Return all prefix sums: how many records lie at or below each level.
-
-    Parameters
-    ----------
-    n_levels : int
-        Number of levels, in their order.
-
-    Returns
-    -------
-    Matrix
-        Of shape (n_levels, n_levels).
-
-    Examples
-    --------
-    >>> prefix(3).matrix
-    array([[1., 0., 0.],
-           [1., 1., 0.],
-           [1., 1., 1.]])
-    """
-    return Matrix(np.tri(n_levels))
-
-
-def ranges(n_levels: int, intervals: Iterable[tuple[int, int]] | None = None) -> Matrix:
-    """Return range queries: how many records lie between two levels.
-
-    Parameters
-    ----------
-    n_levels : int
-        Number of levels, in their order.
-    intervals : iterable of (int, int) or None, default=None
-        First and last level of each range, both inside; by default all ranges.
-
-    Returns
-    -------
-    Matrix
-        Sparse, one row per range.
-
-    Raises
-    ------
-    ValueError
-        If a range is empty or leaves the levels.
-
-    Examples
-    --------
-    >>> ranges(3, [(0, 1), (2, 2)]).matrix.toarray()
-    array([[1., 1., 0.],
-           [0., 0., 1.]])
-    """
-    if intervals is None:
-        intervals = [(a, b) for a in range(n_levels) for b in range(a, n_levels)]
-    pairs = [(int(a), int(b)) for a, b in intervals]
-    for a, b in pairs:
-        if not 0 <= a <= b < n_levels:
-            raise ValueError(
-                f"Range ({a}, {b}) does not lie in the levels 0 to {n_levels - 1}."
-            )
-    columns = [np.arange(a, b + 1) for a, b in pairs]
-    ends = np.cumsum([0] + [len(c) for c in columns])
-    indices = np.concatenate(columns) if columns else np.zeros(0, dtype=int)
-    shape = (len(pairs), n_levels)
-    return Matrix(sp.csr_array((np.ones(len(indices)), indices, ends), shape=shape))
-
-
-def weighted(query: Any, weights: ArrayLike | Sequence[float]) -> Matrix:
-    """Multiply the rows of a query with weights.
-
-    Parameters
-    ----------
-    query : LinearQuery, array-like or sparse
-        An `Identity` or a matrix.
-    weights : array-like of shape (n_answers,) or float
-        One factor per answer.
-
-    Returns
-    -------
-    Matrix
-        The weighted rows; sparse if the query was.
-
-    Raises
-    ------
-    ValueError
-        If the query is a `Kronecker` product: weight its factors instead.
-    """
-    query = as_linear_query(query)
-    if isinstance(query, Kronecker):
-        raise ValueError("Weight the factors of a Kronecker product, not the product.")
-    scale = np.broadcast_to(np.asarray(weights, dtype=float), (query.shape[0],))
-    if isinstance(query, Identity):
-        return Matrix(sp.diags_array(scale))
-    if sp.issparse(query.matrix):  # type: ignore[attr-defined]
-        return Matrix(sp.diags_array(scale) @ query.matrix)  # type: ignore[attr-defined]
-    return Matrix(scale[:, None] * query.matrix)  # type: ignore[attr-defined]

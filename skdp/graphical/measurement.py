@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class LinearMeasurement:
         values.setflags(write=False)
         if not np.isfinite(values).all():
             raise ValueError(f"The answer about {names} must be finite.")
-        if not (np.isscalar(sigma) and np.isfinite(sigma) and sigma > 0):
+        if not (isinstance(sigma, Real) and 0.0 < float(sigma) < np.inf):
             raise ValueError(
                 f"sigma of the measurement of {names} must be a positive number, not "
                 f"{sigma!r}. For exact answers give a small one."

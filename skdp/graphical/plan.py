@@ -256,9 +256,8 @@ class _Planner:
     def eliminate(self, name: str) -> Step:
         touched = sorted(f for f in self.live if name in self.axes[f])
         bundles = _bundles([(frozenset(self.axes[f]), (f,)) for f in touched])
-        if len(touched) == 1:
-            left, right = touched, []
-        else:
+        left, right = touched, list[int]()
+        if len(touched) > 1:
             left, right = self._split(touched, bundles, name)
         a, b = self._union(left), self._union(right)
         batch = self.domain.sort((a & b) - {name})

@@ -301,9 +301,11 @@ def _sorted_answer(domain: Domain, measurement: LinearMeasurement) -> Array:
     return answer.reshape(domain.shape(columns)).transpose(order).ravel()
 
 
-def _checked_zeros(domain: Domain, zeros: Zeros) -> dict[tuple[str, ...], Array]:
+def _checked_zeros(
+    domain: Domain, zeros: Zeros
+) -> dict[tuple[str, ...], NDArray[np.bool_]]:
     """Return the structural zeros with cliques in the order of the domain, flat."""
-    checked: dict[tuple[str, ...], Array] = {}
+    checked: dict[tuple[str, ...], NDArray[np.bool_]] = {}
     for names, given in zeros.items():
         columns = (names,) if isinstance(names, str) else tuple(names)
         impossible = np.asarray(given)

@@ -104,7 +104,8 @@ def solve_regularised_dual(
             break
         point = moved
     gradient = _gradient(problem, ridge, point)
-    divergence = point.d @ problem.dot(point.mu) - problem.total * point.log_ratio
+    tilt = float(point.d @ problem.dot(point.mu))
+    divergence = tilt - problem.total * point.log_ratio
     objective = problem.loss(point.mu) + tau * divergence
     gap = _gap(problem, gradient)
     return DualSolution(point.theta, point.mu, gap, objective, point.d)
