@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import exp, sqrt
+from math import exp, expm1, sqrt
 
-import numpy as np
-
-from skdp.graphical import MarkovRandomField
+from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.estimation import Fit, fit_potentials
 from skdp.graphical.measurement import LinearMeasurement
 from skdp.pgm.budget import Budget
@@ -207,6 +205,9 @@ class Session:
         MarkovRandomField
             Post-processing: it costs nothing.
         """
+        if not self.measurements:
+            domain = Domain.from_schema(self.schema)
+            return MarkovRandomField(domain, {}, self.public.n_records)
         self.last_fit = self.fitter(self.measurements, self.last_fit)
         self.say(f"fitted a model to {len(self.measurements)} marginals")
         return self.fitter.model(self.last_fit)
@@ -243,11 +244,14 @@ def noise_deviation(
     Returns
     -------
     float
-        In units of the answer.
+        In units of the answer; at least a thousandth of the sensitivity, for noise on
+        integers vanishes where the price is high.
     """
     grid = Grid.for_query(query, public, 1 if is_pure else 2)
-    if not is_pure:
-        return grid.step * grid.sensitivity / sqrt(2 * price)
-    # Discrete Laplace noise of ratio a has variance 2a/(1 - a)^2.
-    ratio = exp(-price / grid.sensitivity)
-    return grid.step * float(sqrt(2 * ratio) / -np.expm1(-price / grid.sensitivity))
+    steps = grid.sensitivity
+    if is_pure:
+        # Discrete Laplace noise of ratio a has variance 2a/(1 - a)^2.
+        deviation = sqrt(2 * exp(-price / steps)) / -expm1(-price / steps)
+    else:
+        deviation = steps / sqrt(2 * price)
+    return grid.step * max(deviation, 1e-3 * steps)

@@ -179,7 +179,8 @@ class LinearMarginal(Query):
         else:
             norm = self.query.column_norm(int(ord))
         factor = {1: 2.0, 2: sqrt(2.0), inf: 1.0}[ord]
-        return norm * (2.0 if self._is_negative_somewhere else factor) * _UP
+        up = 1.0 if self.integral and ord != 2 else _UP
+        return norm * (2.0 if self._is_negative_somewhere else factor) * up
 
     @cached_property
     def _largest_differences(self) -> dict[float, float]:

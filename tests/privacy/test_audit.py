@@ -268,7 +268,7 @@ CASES = {
     "exponential, distances": Case(
         two_columns(),
         lambda c: c.exponential(
-            MarginalDistances([Marginal("a"), Marginal("b")], [[4, 0], [3, 5]]),
+            MarginalDistances([Marginal("a"), Marginal("b")], [[4, 0], [3, 3]]),
             epsilon=2.0,
         ),
         0.5,
