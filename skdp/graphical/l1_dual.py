@@ -6,14 +6,17 @@ at any feasible d is sum |r_i| / sigma_i + tau d'r with the residual r = Q mu - 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from skdp.graphical.losses import L1Loss
 from skdp.graphical.problem import Problem
 from skdp.graphical.regularised_dual import DualSolution
 
-__all__ = ["solve_l1_dual"]
+__all__ = ["solve_l1", "solve_l1_dual"]
 
 Array = NDArray[np.float64]
 
@@ -84,3 +87,48 @@ def solve_l1_dual(
     except (_Close, ValueError):  # ValueError: potentials beyond all numbers
         pass
     return best[0]
+
+
+def solve_l1(problem: Problem, *, gap_tol: float, max_iter: int) -> DualSolution:
+    """Minimise the L1 loss alone, by penalised steps from where the last one ended.
+
+    The multipliers add up, and with the strengths tau_k and T = 1 / sum(1 / tau_k)
+    they are a point of the dual with penalty T: it bounds the loss from below, up to T
+    times the largest divergence from uniform.
+
+    Parameters
+    ----------
+    problem : Problem
+        Answers and queries; its base is uniform but for structural zeros.
+    gap_tol : float
+        Stop at this certified gap.
+    max_iter : int
+        Largest number of oracle calls.
+
+    Returns
+    -------
+    DualSolution
+        The best step, without multipliers.
+    """
+    layout, n, loss = problem.layout, problem.total, L1Loss(problem)
+    used = {name for clique in layout.cliques for name in clique}
+    largest = n * sum(np.log(layout.domain.size(name)) for name in used)
+    tau = 1.0 / float(np.median(problem.sigma))
+    allowed = problem.oracle.n_calls + max_iter
+    dual, inverse, step, bound = np.zeros(len(problem.answers)), 0.0, problem, 0.0
+    best: DualSolution | None = None
+    while best is None or best.gap > gap_tol and problem.oracle.n_calls < allowed:
+        left = max(allowed - problem.oracle.n_calls, 1)
+        found = solve_l1_dual(step, tau, gap_tol=gap_tol / 4.0, max_iter=left)
+        assert found.dual is not None
+        dual, inverse = dual + found.dual, inverse + 1.0 / tau
+        step = problem.rebased(found.potentials)
+        log_ratio = step.base_log_z - problem.base_log_z
+        value = n * log_ratio - float(problem.answers @ dual)
+        bound = max(bound, -(value + largest) / inverse)
+        reached = loss.value_and_gradient(found.marginals)[0]
+        if best is None or reached < best.objective:
+            best = replace(found, objective=reached, dual=None)
+        best = replace(best, gap=max(best.objective - bound, 0.0))
+        tau /= 2.0
+    return best

@@ -123,6 +123,21 @@ class Problem:
         """Where the cells of each clique lie."""
         return self.oracle.layout
 
+    def rebased(self, base: Array) -> Problem:
+        """Return the same problem with another base distribution.
+
+        Parameters
+        ----------
+        base : ndarray of shape (n_cells,)
+            Its potentials.
+
+        Returns
+        -------
+        Problem
+            It shares the oracle.
+        """
+        return Problem(self.oracle, self.blocks, self.answers, self.sigma, base)
+
     def dot(self, cells: Array) -> Array:
         """Answer all queries.
 

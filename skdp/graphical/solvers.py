@@ -1,4 +1,4 @@
-"""Which solver is run, and how averaged marginals become potentials."""
+"""Which solver is run."""
 
 from __future__ import annotations
 
@@ -9,20 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from skdp.graphical.first_order import (
-    Iterate,
-    accelerated,
-    dual_averaging,
-    mirror_descent,
-)
+from skdp.graphical.first_order import accelerated, dual_averaging, mirror_descent
 from skdp.graphical.forest_program import (
     is_exact,
-    is_forest,
     measures_tables,
     solve_forest_program,
 )
-from skdp.graphical.l1_dual import solve_l1_dual
-from skdp.graphical.linear_queries import Identity
+from skdp.graphical.l1_dual import solve_l1, solve_l1_dual
 from skdp.graphical.losses import (
     CustomLoss,
     HuberLoss,
@@ -31,8 +24,8 @@ from skdp.graphical.losses import (
     Loss,
     LossFunction,
 )
-from skdp.graphical.problem import Block, Problem
-from skdp.graphical.products import product_potentials
+from skdp.graphical.problem import Problem
+from skdp.graphical.recovery import explicit_potentials
 from skdp.graphical.regularised_dual import DualSolution, solve_regularised_dual
 
 __all__ = ["UNPENALISED", "Found", "solve"]
@@ -120,7 +113,8 @@ def solve(
         if solver in ("auto", "forest") and exact:
             return _forest(problem)
         if solver == "auto" and loss == "l1":
-            return _l1_path(problem, goal, max_iter or 2000)
+            found = solve_l1(problem, gap_tol=goal, max_iter=max_iter or 2000)
+            return _dual_found(found, found.objective, "lbfgs")
         name = "accelerated" if solver == "auto" else solver
         return _first_order(problem, name, loss, goal, max_iter or 2000)
 
@@ -167,25 +161,6 @@ def _dual_found(found: DualSolution, value: float, name: str) -> Found:
     )
 
 
-def _l1_path(problem: Problem, goal: float, max_iter: int) -> Found:
-    """Let the penalty fade until it is worth less than half the goal."""
-    layout, n = problem.layout, problem.total
-    used = {name for clique in layout.cliques for name in clique}
-    largest = n * sum(np.log(layout.domain.size(name)) for name in used)
-    tau, last, start = 0.1 / float(np.median(problem.sigma)), goal / (2 * largest), None
-    allowed = problem.oracle.n_calls + max_iter
-    while True:
-        tau, left = max(tau, last), allowed - problem.oracle.n_calls
-        found = solve_l1_dual(
-            problem, tau, gap_tol=goal / 2, max_iter=left, start=start
-        )
-        value = L1Loss(problem).value_and_gradient(found.marginals)[0]
-        gap = value - (found.objective - found.gap - tau * largest)
-        if gap <= goal or tau <= last or problem.oracle.n_calls >= allowed:
-            return Found(found.potentials, found.marginals, value, value, gap, "lbfgs")
-        tau, start = tau / 4.0, found.dual
-
-
 def _forest(problem: Problem) -> Found:
     solution = solve_forest_program(problem)
     marginals, _ = problem.oracle(solution.potentials)
@@ -206,7 +181,7 @@ class _Stop:
             return True
         if n_calls < self.checked + 50:
             return False
-        slow = self.then - value < 1e-5 * abs(value)
+        slow = self.then - value < max(0.01 * self.goal, 1e-10 * abs(value))
         self.checked, self.then = n_calls, value
         return slow
 
@@ -230,7 +205,7 @@ def _first_order(
         found = _FIRST_ORDER[name](problem.oracle, stage, theta, stop, max_iter)
         theta = found.potentials
         bound = max(bound, found.loss - found.gap)
-    potentials, marginals = _explicit(problem, found, final)
+    potentials, marginals = explicit_potentials(problem, found, final, goal)
     value = final.value_and_gradient(marginals)[0]
     gap = max(value - bound, 0.0)
     return Found(potentials, marginals, value, value, gap, name)
@@ -248,43 +223,3 @@ def _losses(problem: Problem, loss: str | LossFunction) -> tuple[Loss, list[Loss
     guess = float(np.abs(slope).max()) / problem.total
     custom = CustomLoss(problem.layout, loss, guess or 1.0)
     return custom, [custom]
-
-
-def _explicit(problem: Problem, found: Iterate, loss: Loss) -> tuple[Array, Array]:
-    """Return potentials with (nearly) the marginals that were found.
-
-    On forests in closed form. Otherwise by maximum entropy: Newton on the distribution
-    closest to the last iterate with these marginals, up to a small ridge; the last
-    iterate itself if it is better.
-    """
-    if found.exact:
-        return found.potentials, found.marginals
-    layout = problem.layout
-    if is_forest(layout):
-        tables = {
-            c: found.marginals[place].reshape(layout.domain.shape(c))
-            for c, place in zip(layout.cliques, layout.slices(), strict=True)
-        }
-        singles = {c[0]: table for c, table in tables.items() if len(c) == 1}
-        joint = {c: table for c, table in tables.items() if len(c) > 1}
-        theta = product_potentials(layout, joint, singles)
-        return theta, problem.oracle(theta)[0]
-    last = (found.potentials, problem.oracle(found.potentials)[0])
-    sigma = problem.total / 3000.0
-    if len(problem.sigma):
-        sigma = float(np.median(problem.sigma))
-    target = _target(problem, found, sigma)
-    closest = solve_regularised_dual(target, 0.3 / sigma, gap_tol=1e-3, max_iter=30)
-    near = (closest.potentials, closest.marginals)
-    values = [loss.value_and_gradient(mu)[0] for _, mu in (last, near)]
-    return near if values[1] < values[0] else last
-
-
-def _target(problem: Problem, found: Iterate, sigma: float) -> Problem:
-    layout = problem.layout
-    blocks = [
-        Block(place, place, Identity(place.stop - place.start), (), None)
-        for place in layout.slices()
-    ]
-    noise = np.full(layout.n_cells, sigma)
-    return Problem(problem.oracle, blocks, found.marginals, noise, found.potentials)
