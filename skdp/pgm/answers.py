@@ -140,7 +140,8 @@ class ModelAnswers(OneToOneFeatureMixin, TransformerMixin):
         ndarray, shape (n_samples,)
             In nats; -inf for what the model excludes.
         """
-        return self.model_.log_probability(codes_of(self._read(X), self.schema_))
+        table = self._read(X)
+        return self.model_.log_probability(codes_of(table, self.schema_))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-probability of some records.

@@ -36,7 +36,9 @@ class Merging:
     groups: dict[str, NDArray[np.intp]]
 
     @classmethod
-    def of_rare_levels(cls, counts: Mapping[str, ArrayLike], threshold: float) -> Merging:
+    def of_rare_levels(
+        cls, counts: Mapping[str, ArrayLike], threshold: float
+    ) -> Merging:
         """Merge the levels of each column whose noisy count is below a threshold.
 
         Parameters

@@ -222,7 +222,9 @@ class Session:
         """
         if self.verbose:
             unit = "epsilon" if self.budget.is_pure else "rho"
-            print(f"PGMEstimator: {text} ({unit} left: {self.budget.left:.4g})")
+            left = self.budget.left
+            left = left if left > 1e-12 * self.budget.total else 0  # rounding
+            print(f"PGMEstimator: {text} ({unit} left: {left:.4g})")
 
 
 def noise_deviation(

@@ -22,9 +22,7 @@ from skdp.pgm.strategies import MST, FixedMarginals, Independent
 from skdp.privacy import PrivacyLedger, zcdp_from_dp
 from skdp.privacy.budget import as_typed
 
-SCHEMA = Schema(
-    [Ordinal(name, range(size)) for name, size in zip("abcd", (2, 3, 4, 5))]
-)
+SCHEMA = Schema([Ordinal(name, range(size)) for size, name in enumerate("abcd", 2)])
 
 
 def chain(n=5000, seed=0):
