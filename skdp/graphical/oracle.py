@@ -9,10 +9,12 @@ would belong to no distribution.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.graphical.plan import Group, Plan
+from skdp.graphical.plan import Group, Plan, Step
 
 __all__ = ["MarginalOracle"]
 
@@ -21,6 +23,8 @@ Array = NDArray[np.float64]
 #: Messages are cut below this part of their maximum; in logarithmic form, products
 #: are cut below this part of the maxima of row and column.
 _CUT, _LOG_CUT = 1e-100, 1e-250
+#: Products that are cut are summed term by term if that takes no more terms than this.
+_MOST_TERMS = 20_000_000
 #: Potentials beyond this are balanced between tables; if that does not bring them
 #: below it, the pass works with logarithms.
 _LARGE = 100.0
@@ -159,64 +163,86 @@ def _balance(views: list[Array], cliques: tuple[tuple[str, ...], ...]) -> None:
         views[h] += unary[name].reshape(shape)
 
 
+@dataclass(frozen=True)
+class _Rest:
+    """Entries of a message whose terms vanish beside the maxima of row and column."""
+
+    left: tuple[NDArray[np.intp], ...]  # rows of the left matrix
+    right: tuple[NDArray[np.intp], ...]  # columns of the right matrix
+    where: tuple[NDArray[np.intp], ...]
+    weights: Array  # of the levels summed out, per entry
+    logs: Array
+
+
+@dataclass(frozen=True)
+class _Product:
+    left: Array
+    right: Array | None
+    out: Array
+    rest: _Rest | None = None
+
+
 class _Run:
     """One forward and one backward pass over the steps of a plan.
 
     Factors are scaled probabilities, or their logarithms if `logs`. Then the rows and
-    columns of each matrix product are scaled to maximum 1: potentials of hundreds that
-    cancel between tables do no harm, for the price of the exponentials.
+    columns of each matrix product are scaled to maximum 1, and entries that vanish
+    even so are summed one by one: potentials of thousands that cancel between tables
+    do no harm, for the price of the exponentials.
     """
 
     def __init__(self, plan: Plan, tables: list[Array], logs: bool) -> None:
         self.steps, self.logs = plan.steps, logs
         self.n_tables = len(tables)
         self.factors: list[Array] = list(tables)
-        self.products: list[tuple[Array, Array | None, Array]] = []
+        self.products: list[_Product] = []
 
     def forward(self) -> float:
         """Eliminate every column; return log Z of the tables."""
         log_z = 0.0
         for step in self.steps:
-            left, rows = self._group(step.left, -1)
-            if step.right is None:
-                right, columns, out = None, None, left.sum(axis=-1)
-            else:
-                right, columns = self._group(step.right, -2)
-                out = left @ right
-            message, log_scale = self._message(out, rows, columns)
+            eliminate = self._eliminate_logs if self.logs else self._eliminate
+            message, log_scale = eliminate(step)
             log_z += log_scale
-            self.products.append((left, right, out))
             self.factors.append(message.reshape(step.shape))
         return log_z
 
-    def _message(
-        self, out: Array, rows: Array | None, columns: Array | None
-    ) -> tuple[Array, float]:
-        """Scale a message to maximum 1, and cut what is far below."""
-        if rows is None:
-            scale = float(out.max())
-            if not scale > 0.0:
-                raise ValueError(_IMPOSSIBLE)
-            if out.min() < _CUT * scale:
-                out[out < _CUT * scale] = 0.0
-            return out / scale, float(np.log(scale))
-        out[out < _LOG_CUT] = 0.0
+    def _eliminate(self, step: Step) -> tuple[Array, float]:
+        """Return the message of a step with maximum 1, and the logarithm of that."""
+        left = self._product(step.left)
+        right = None if step.right is None else self._product(step.right)
+        out = left.sum(axis=-1) if right is None else left @ right
+        scale = float(out.max())
+        if not scale > 0.0:
+            raise ValueError(_IMPOSSIBLE)
+        if out.min() < _CUT * scale:
+            out[out < _CUT * scale] = 0.0
+        self.products.append(_Product(left, right, out))
+        return out / scale, float(np.log(scale))
+
+    def _eliminate_logs(self, step: Step) -> tuple[Array, float]:
+        left_logs = self._product(step.left)
+        left, rows = _exponentials(left_logs, -1)
+        if step.right is None:
+            product = _Product(left, None, left.sum(axis=-1))
+            shift = rows[..., 0]
+        else:
+            right_logs = self._product(step.right)
+            right, columns = _exponentials(right_logs, -2)
+            out, shift = left @ right, rows + columns
+            low = out < _LOG_CUT
+            out[low] = 0.0
+            rest = _sum_one_by_one(left_logs, right_logs, low) if low.any() else None
+            product = _Product(left, right, out, rest)
         with np.errstate(divide="ignore"):
-            logs = np.log(out)
-        logs += rows[..., 0] if columns is None else rows + columns
+            logs = np.log(product.out) + shift
+        if product.rest is not None:
+            logs[product.rest.where] = product.rest.logs
         top = float(logs.max())
         if not top > -np.inf:
             raise ValueError(_IMPOSSIBLE)
+        self.products.append(product)
         return logs - top, top
-
-    def _group(self, group: Group, axis: int) -> tuple[Array, Array | None]:
-        """Return the product of a group, with its scales along `axis` if `logs`."""
-        product = self._product(group).reshape(group.matrix)
-        if not self.logs:
-            return product, None
-        tops = product.max(axis=axis, keepdims=True)
-        tops[np.isneginf(tops)] = 0.0
-        return np.exp(product - tops), tops
 
     def _product(self, group: Group) -> Array:
         parts = [
@@ -226,30 +252,24 @@ class _Run:
             )
         ]
         if len(parts) == 1:
-            return parts[0]
+            return parts[0].reshape(group.matrix)
         product, join = np.empty(group.shape), np.add if self.logs else np.multiply
         join(parts[0], parts[1], out=product)
         for part in parts[2:]:
             join(product, part, out=product)
-        return product
+        return product.reshape(group.matrix)
 
     def backward(self, total: float, marginals: list[Array]) -> None:
         """Write the marginal of every table into `marginals`."""
         beliefs: dict[int, Array] = {}
         for k in reversed(range(len(self.steps))):
-            step, (left, right, out) = self.steps[k], self.products[k]
+            step, product = self.steps[k], self.products[k]
             belief = beliefs.pop(self.n_tables + k, None)
             belief = np.full((), total) if belief is None else belief
-            belief = belief.reshape(step.matrix)
-            # belief / message, and 0 where the message was cut
-            ratio = np.divide(belief, out, out=np.zeros(out.shape), where=out > 0.0)
-            if right is None or step.right is None:
-                self._share(step.left, left * ratio[..., None], beliefs, marginals)
-                continue
-            joint = left * (ratio @ right.swapaxes(-1, -2))
-            self._share(step.left, joint, beliefs, marginals)
-            joint = right * (left.swapaxes(-1, -2) @ ratio)
-            self._share(step.right, joint, beliefs, marginals)
+            left, right = _shared_out(product, belief.reshape(step.matrix))
+            self._share(step.left, left, beliefs, marginals)
+            if step.right is not None and right is not None:
+                self._share(step.right, right, beliefs, marginals)
 
     def _share(
         self,
@@ -268,3 +288,41 @@ class _Run:
                 marginals[f][...] = summed.transpose(back)
             else:
                 beliefs[f] = summed.transpose(back)
+
+
+def _exponentials(logs: Array, axis: int) -> tuple[Array, Array]:
+    """Exponentiate with maximum 1 along an axis; return the maxima's logarithms too."""
+    tops = logs.max(axis=axis, keepdims=True)
+    tops[np.isneginf(tops)] = 0.0
+    return np.exp(logs - tops), tops
+
+
+def _sum_one_by_one(left: Array, right: Array, low: NDArray[np.bool_]) -> _Rest | None:
+    where = np.nonzero(low)
+    if len(where[0]) * left.shape[-1] > _MOST_TERMS:
+        return None
+    rows, columns = where[:-1], (*where[:-2], where[-1])
+    terms = left[rows] + right.swapaxes(-1, -2)[columns]
+    tops = terms.max(axis=-1, keepdims=True)
+    tops[np.isneginf(tops)] = 0.0
+    weights = np.exp(terms - tops)
+    sums = weights.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        logs = (np.log(sums) + tops)[:, 0]
+    return _Rest(rows, columns, where, weights / np.maximum(sums, 1.0), logs)
+
+
+def _shared_out(product: _Product, belief: Array) -> tuple[Array, Array | None]:
+    """Return the beliefs of the two groups, given that of their message."""
+    left, right, out, rest = product.left, product.right, product.out, product.rest
+    # Nothing comes back through entries that were cut.
+    ratio = np.divide(belief, out, out=np.zeros(out.shape), where=out > 0.0)
+    if right is None:
+        return left * ratio[..., None], None
+    on_left = left * (ratio @ right.swapaxes(-1, -2))
+    on_right = right * (left.swapaxes(-1, -2) @ ratio)
+    if rest is not None:
+        shares = belief[rest.where][:, None] * rest.weights
+        np.add.at(on_left, rest.left, shares)
+        np.add.at(on_right.swapaxes(-1, -2), rest.right, shares)
+    return on_left, on_right

@@ -170,19 +170,19 @@ def _forest(problem: Problem) -> Found:
 
 
 class _Stop:
-    """Ends a search at the goal, or when it has almost stopped to move."""
+    """Ends a search at the goal, or when twice the calls bring hardly anything."""
 
     def __init__(self, goal: float, bound: float) -> None:
         self.goal, self.bound = goal, bound
-        self.checked, self.then = 0, np.inf
+        self.next_check, self.then = 50, np.inf
 
     def __call__(self, value: float, gap: float, n_calls: int) -> bool:
         if min(gap, value - self.bound) <= self.goal:
             return True
-        if n_calls < self.checked + 50:
+        if n_calls < self.next_check:
             return False
-        slow = self.then - value < max(0.01 * self.goal, 1e-10 * abs(value))
-        self.checked, self.then = n_calls, value
+        slow = self.then - value < max(0.1 * self.goal, 1e-9 * abs(value))
+        self.next_check, self.then = 2 * n_calls, value
         return slow
 
 
