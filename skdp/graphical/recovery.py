@@ -13,7 +13,7 @@ from skdp.graphical.problem import Block, Problem
 from skdp.graphical.products import product_potentials
 from skdp.graphical.regularised_dual import solve_regularised_dual
 
-__all__ = ["explicit_potentials"]
+__all__ = ["explicit_potentials", "polish"]
 
 Array = NDArray[np.float64]
 
@@ -67,6 +67,42 @@ def explicit_potentials(
         if reached >= value:
             break
         theta, mu, value = closer.potentials, closer.marginals, reached
+    return theta, mu
+
+
+def polish(
+    problem: Problem, theta: Array, mu: Array, bound: float, goal: float
+) -> tuple[Array, Array]:
+    """Lower the L2 loss by penalised steps, each from where the last one ended.
+
+    Parameters
+    ----------
+    problem : Problem
+        Answers and queries.
+    theta, mu : ndarray of shape (n_cells,)
+        Potentials and their marginals.
+    bound : float
+        No distribution has a smaller loss.
+    goal : float
+        Stop when the loss is at most this far above the bound.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray)
+        Potentials and marginals that are no worse.
+    """
+    value = problem.loss(mu)
+    pull = _PULL / float(np.median(problem.sigma))
+    for _ in range(_MAX_STEPS):
+        if value - bound <= goal:
+            break
+        step = solve_regularised_dual(
+            problem.rebased(theta), pull, gap_tol=goal / 10.0, max_iter=20
+        )
+        reached = problem.loss(step.marginals)
+        if reached > value - max(0.01 * goal, 1e-9 * value):
+            break
+        theta, mu, value = step.potentials, step.marginals, reached
     return theta, mu
 
 

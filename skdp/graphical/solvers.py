@@ -25,7 +25,7 @@ from skdp.graphical.losses import (
     LossFunction,
 )
 from skdp.graphical.problem import Problem
-from skdp.graphical.recovery import explicit_potentials
+from skdp.graphical.recovery import explicit_potentials, polish
 from skdp.graphical.regularised_dual import DualSolution, solve_regularised_dual
 
 __all__ = ["UNPENALISED", "Found", "solve"]
@@ -206,6 +206,8 @@ def _first_order(
         theta = found.potentials
         bound = max(bound, found.loss - found.gap)
     potentials, marginals = explicit_potentials(problem, found, final, goal)
+    if loss == "l2" and name == "accelerated":
+        potentials, marginals = polish(problem, potentials, marginals, bound, goal)
     value = final.value_and_gradient(marginals)[0]
     gap = max(value - bound, 0.0)
     return Found(potentials, marginals, value, value, gap, name)
