@@ -36,6 +36,7 @@ PURE_ROOMS = (
 )
 BUILT_ROOMS = (
     "skdp.stats",
+    "skdp.graphical",
     "skdp.metrics",
     "skdp.plotting",
     "skdp.causal.skeleton",
