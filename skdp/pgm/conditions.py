@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,11 @@ def _between(column: Column, ends: tuple[Any, ...]) -> NDArray[np.float64]:
     low, high = ends
     weights = np.zeros(column.n_levels)
     if isinstance(column, Numeric):
+        if not all(isinstance(end, Real) for end in ends):
+            raise SchemaError(
+                f"Column {column.name!r}: the ends of a range must be numbers, not "
+                f"{ends}."
+            )
         edges = column.edges
         inside = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
         weights[: column.bins] = np.clip(inside / np.diff(edges), 0.0, 1.0)

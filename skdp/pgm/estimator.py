@@ -27,14 +27,8 @@ _STRATEGIES: dict[str, type[Strategy]] = {
     "independent": Independent,
     "fixed_marginals": FixedMarginals,
 }
-_SOLVERS = {
-    "auto",
-    "newton",
-    "forest",
-    "accelerated",
-    "mirror_descent",
-    "dual_averaging",
-}
+_UNPENALISED = {"accelerated", "mirror_descent", "dual_averaging"}
+_SOLVERS = {"auto", "newton", *_UNPENALISED}
 
 
 class PGMEstimator(ModelAnswers, PrivateEstimator):
@@ -57,8 +51,10 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         What to measure; see `skdp.pgm.strategies`.
     workload : Workload, optional
         The marginals that matter, for strategies that choose by them.
-    solver : str, default="auto"
-        See `skdp.graphical.estimation.fit_potentials`.
+    solver : {"auto", "newton", "accelerated", "mirror_descent", "dual_averaging"}, \
+            default="auto"
+        "newton" needs ``tau > 0``, the others ``tau=0``, which is then their default;
+        see `skdp.graphical.fit_potentials`.
     tau : float >= 0 or "auto", default="auto"
         Strength of the pull towards independence that keeps the noise from being
         fitted: 1/sigma by default. 0 is the best fit to the noisy tables.
@@ -208,6 +204,7 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         if isinstance(strategy, str):
             strategy = _STRATEGIES[strategy]()
         public = PublicFacts(records.n_records, records.schema)
+        self._check_solver()
         strategy.check(public, self.workload, float(self.max_model_size))
         self._fitter = ModelFitter(
             public.schema,
@@ -220,6 +217,13 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         curator = self._open_curator(records)
         session = Session(curator, self.workload, self._fitter, self.verbose)
         self._set_result(strategy.run(session), session)
+
+    def _check_solver(self) -> None:
+        """Refuse a solver that could not be run, while it costs nothing."""
+        if self.solver == "newton" and self.tau == 0:
+            raise ValueError("solver='newton' needs 'tau' > 0; use solver='auto'.")
+        if self.solver in _UNPENALISED and self.tau not in (0, "auto"):
+            raise ValueError(f"solver={self.solver!r} needs 'tau' = 0, not {self.tau}.")
 
     def _set_result(self, model: Any, session: Session) -> None:
         self.model_ = model

@@ -152,6 +152,7 @@ def test_conditions_that_make_no_sense_are_named(model):
         ({"height": 3}, "no column 'height'"),
         ({"age": np.ones(3)}, "'age' must have the shape"),
         ({"rooms": (1, 9)}, "no level 9"),
+        ({"age": ("a", "b")}, "'age': the ends"),
     ):
         with pytest.raises(ValueError, match=words):
             model.query(conditions)
@@ -423,6 +424,26 @@ def test_a_marginal_too_large_is_refused():
     with pytest.raises(ModelTooLargeError, match="8e.03 GB"):
         model.marginal(names)
     assert model.query(dict.fromkeys(names, (0, 0.5))) >= 0
+
+
+@pytest.mark.parametrize(
+    ("solver", "tau"), [("newton", 0), ("mirror_descent", 0.1), ("forest", 0)]
+)
+def test_a_solver_that_cannot_run_costs_nothing(solver, tau):
+    model = estimator(solver=solver, tau=tau)
+    with pytest.raises(ValueError, match="tau|solver"):
+        model.fit(people(50))
+    assert not hasattr(model, "ledger_")
+
+
+@pytest.mark.parametrize("solver", ["auto", "accelerated", "dual_averaging"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_loss_alone_is_fitted_by_every_solver(solver):
+    model = estimator(50.0, solver=solver, tau=0).fit(people())
+    assert model.tau_ == 0
+    np.testing.assert_allclose(
+        model.marginal("sex"), np.bincount(people()["sex"].cat.codes), atol=5
+    )
 
 
 def test_verbose_says_what_is_bought(capsys):
