@@ -250,7 +250,8 @@ def main() -> None:
     header = ["arm", "of", "s, least", "CPU s, least", "MB", *ways]
     print(table(header, [[c if isinstance(c, str) else round(c, 4) for c in r]
                          for r in rows]))  # fmt: skip
-    keep("pgm_mst_quick" if arguments.quick else "pgm_mst", results, ("mbi", "jax"))
+    name = "pgm_mst_alone" if arguments.no_mbi else "pgm_mst"
+    keep(name + "_quick" * arguments.quick, results, ("mbi", "jax"))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,10 @@ class FrameForm:
         """
         table = read_table(X)
         if not table.named:
-            return cls("array", (str(np.asarray(X).dtype),) * len(table.columns))
+            dtype = np.asarray(X).dtype
+            # The width of a text type is that of the longest private value.
+            kind = "str" if dtype.kind == "U" else str(dtype)
+            return cls("array", (kind,) * len(table.columns))
         frame = nw.from_native(X, eager_only=True)
         engine = frame.implementation.value
         if engine == "pandas":

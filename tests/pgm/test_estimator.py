@@ -359,6 +359,8 @@ def test_samples_have_the_engine_of_the_records():
     assert drawn.schema["income"] == polars.Float32
     text = estimator(schema=SCHEMA.select(["sex"])).fit(frame[["sex"]].to_numpy(str))
     assert text.sample(3).dtype.kind == "U"
+    short = frame[["sex"]].assign(sex="male").to_numpy(str)
+    assert estimator(schema=text.schema).fit(short)._form == text._form
     mixed = estimator().fit(frame.astype(object).to_numpy()).sample(3)
     assert mixed.dtype == object
     numbers = frame[["age", "rooms"]].to_numpy()
