@@ -21,6 +21,8 @@ __all__ = ["Elimination", "best_elimination", "eliminate"]
 #: Strengths of the noise on the logarithm of the score of a randomised restart.
 _NOISE = (0.1, 0.3, 1.0)
 _N_RULES = 6
+#: Orders that join fewer cells are not worth a second search.
+_CHEAP = 300_000
 #: Rules that are repeated with noise: weighted fill, clique, resulting table.
 _REPEATED = (3, 0, 1)
 
@@ -64,8 +66,8 @@ def best_elimination(
         Columns that are not eliminated.
     n_restarts : int, default=90
         Randomised restarts after the six rules; fewer on large domains. They are
-        left out where a rule adds no edge at all. Always the same ones: the result is
-        a function of the arguments.
+        left out where a rule adds no edge at all, or the order is cheap anyway. Always
+        the same ones: the result is a function of the arguments.
 
     Returns
     -------
@@ -87,7 +89,8 @@ def best_elimination(
     rules, noise = list(range(_N_RULES)), np.zeros(_N_RULES)
     orders, work, fill = _search(adjacent, sizes, free, rules, noise)
     n_restarts = min(n_restarts, int(2e9 / max(len(used), 1) ** 4))
-    if fill.min(initial=np.inf) > 0 and n_restarts > 0:
+    worth_it = fill.min(initial=np.inf) > 0 and work.min(initial=np.inf) > _CHEAP
+    if worth_it and n_restarts > 0:
         rules = [_REPEATED[i % 3] for i in range(n_restarts)]
         noise = np.array([_NOISE[(i // 3) % 3] for i in range(n_restarts)])
         more, more_work, _ = _search(adjacent, sizes, free, rules, noise)

@@ -40,12 +40,12 @@ def random_pairs(n_pairs, seed):
 @given(clique_sets(max_columns=5))
 @settings(max_examples=60, deadline=None)
 def test_the_best_order_is_found_on_small_domains(case):
-    # Not a theorem, but 96 greedy searches over at most 120 orders come close.
+    # Not a theorem, but six greedy searches over at most 120 orders come close.
     domain, cliques = case
     found = best_elimination(domain, cliques)
     every = permutations(found.order)
     best = min(eliminate(domain, cliques, order).work for order in every)
-    assert best <= found.work <= 1.2 * best
+    assert best <= found.work <= 1.5 * best
 
 
 @given(clique_sets())

@@ -171,7 +171,7 @@ def test_first_order_solvers_come_close_and_say_how_close(solver, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = fit_potentials(
-            SETS[name], DOMAIN, N, solver=solver, gap_tol=1e-5, max_iter=3000
+            SETS[name], DOMAIN, N, solver=solver, gap_tol=1e-4, max_iter=1500
         )
     assert expected * (1 - 1e-9) <= fit.loss <= expected * 1.002
     assert fit.loss - fit.gap <= expected * (1 + 1e-9)
@@ -205,7 +205,7 @@ def test_zeros_that_leave_nothing_are_refused():
         estimate(TREE, DOMAIN, N, structural_zeros={("a",): np.ones(3)})
 
 
-@pytest.mark.parametrize("name", ["tree", "loop"])
+@pytest.mark.parametrize("name", ["tree", pytest.param("loop", marks=pytest.mark.slow)])
 def test_entropy_is_maximal_among_the_minimisers(name):
     """Iterative proportional fitting of the optimal marginals, from uniform."""
     with warnings.catch_warnings():
@@ -228,7 +228,14 @@ def l1(measurements, p):
     return float(np.sum(np.abs(rows @ p - answers) / sigma))
 
 
-@pytest.mark.parametrize("name", ["tree", "loop", "prefix"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "prefix",
+        pytest.param("tree", marks=pytest.mark.slow),
+        pytest.param("loop", marks=pytest.mark.slow),
+    ],
+)
 def test_the_l1_optimum_is_that_of_a_linear_program(name):
     rows, answers, sigma = system(SETS[name])
     m = len(answers)
@@ -248,7 +255,9 @@ def test_the_l1_optimum_is_that_of_a_linear_program(name):
     assert fit.loss == pytest.approx(l1(SETS[name], full_table(fit)), rel=1e-7)
 
 
-@pytest.mark.parametrize("name", ["loop", "weighted"])
+@pytest.mark.parametrize(
+    "name", ["weighted", pytest.param("loop", marks=pytest.mark.slow)]
+)
 def test_the_penalised_l1_optimum_is_that_of_a_generic_solver(name):
     rows, answers, sigma = system(SETS[name])
     fit = fit_potentials(SETS[name], DOMAIN, N, tau=0.05, loss="l1", gap_tol=2e-7)
@@ -301,9 +310,9 @@ def test_a_custom_loss_reaches_the_optimum_of_the_same_l2_loss():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = fit_potentials(
-            [], DOMAIN, N, loss=loss, cliques=list(measured), max_iter=3000
+            [], DOMAIN, N, loss=loss, cliques=list(measured), max_iter=600
         )
-    assert fit.loss == pytest.approx(smallest_l2(SETS["loop"]), rel=1e-3)
+    assert fit.loss == pytest.approx(smallest_l2(SETS["loop"]), rel=2e-3)
     assert fit.solver == "accelerated" and fit.tau == 0
 
 

@@ -42,7 +42,7 @@ def models(draw):
 
 
 @given(models())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_marginals_are_those_of_the_full_table(model):
     domain, cliques, scale, zeros, seed = model
     oracle = MarginalOracle(make_plan(domain, cliques), 100.0)
