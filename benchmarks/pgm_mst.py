@@ -228,7 +228,7 @@ def main() -> None:
         worker = {"skdp": ours, "mbi": with_mbi}[library]
         print(json.dumps(worker(noise, int(seed))))
         return
-    seeds = range(1 if arguments.quick else 5)
+    seeds = range(1 if arguments.quick else 3)
     results: dict[str, list[dict[str, Any]]] = {}
     for library in ("skdp",) if arguments.no_mbi else ("skdp", "mbi"):
         for noise in NOISES:
@@ -237,6 +237,8 @@ def main() -> None:
             name = f"{library}, {noise}"
             results[name] = [in_a_process(library, noise, seed) for seed in runs]
             print(name, results[name][0], flush=True)
+            file = "pgm_mst_alone" if arguments.no_mbi else "pgm_mst"
+            keep(file + "_quick" * arguments.quick, results, ("mbi", "jax"))
     rows = []
     for name, runs in results.items():
         for kind in ("model", "sample"):
@@ -250,8 +252,6 @@ def main() -> None:
     header = ["arm", "of", "s, least", "CPU s, least", "MB", *ways]
     print(table(header, [[c if isinstance(c, str) else round(c, 4) for c in r]
                          for r in rows]))  # fmt: skip
-    name = "pgm_mst_alone" if arguments.no_mbi else "pgm_mst"
-    keep(name + "_quick" * arguments.quick, results, ("mbi", "jax"))
 
 
 if __name__ == "__main__":

@@ -255,7 +255,7 @@ def main() -> None:
         print(f"\nepsilon = {epsilon}")
         print(table(["answers from", *kinds], [*rows, ratios]))
         print(results[str(epsilon)]["never measured"][0], flush=True)
-    keep("pgm_queries_quick" if quick else "pgm_queries", results)
+        keep("pgm_queries_quick" if quick else "pgm_queries", results)
 
 
 if __name__ == "__main__":
