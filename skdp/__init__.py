@@ -1,6 +1,6 @@
 """Differentially private graphical models as scikit-learn estimators."""
 
-from .causal import PC, PrivPC
+from .causal import PC, MarginalPC, PrivPC
 from .privacy import BudgetAccountant
 from .records import Categorical, Numeric, Ordinal, Schema
 
@@ -10,6 +10,7 @@ __all__ = [
     "PC",
     "BudgetAccountant",
     "Categorical",
+    "MarginalPC",
     "Numeric",
     "Ordinal",
     "PrivPC",

@@ -7,14 +7,17 @@ from .dependence import (
     NormalizedKendallDependence,
     SpearmanDependence,
 )
+from .interactions import Interactions, PairInteractions
 from .marginals import Marginal
 
 __all__ = [
     "Batch",
     "DependenceQuery",
+    "Interactions",
     "KendallDependence",
     "Marginal",
     "NormalizedKendallDependence",
+    "PairInteractions",
     "PublicFacts",
     "Query",
     "SpearmanDependence",
