@@ -53,7 +53,7 @@ class Interactions(Query):
     Parameters
     ----------
     names : tuple of str
-        At least two columns of at least two levels each.
+        At least two columns. One of a single level adds nothing.
 
     Notes
     -----
@@ -81,24 +81,6 @@ class Interactions(Query):
     def pairs(self) -> tuple[Pair, ...]:
         """The pairs whose interactions are in the answer, in order."""
         return tuple(combinations(self.names, 2))
-
-    def check(self, public: PublicFacts) -> None:
-        """Refuse unknown columns and columns of a single level.
-
-        Parameters
-        ----------
-        public : PublicFacts
-            Number of records and schema.
-
-        Raises
-        ------
-        SchemaError
-            If the schema lacks a column.
-        ValueError
-            If a column has one level: it interacts with nothing.
-        """
-        super().check(public)
-        _refuse_constants(self.names, public)
 
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
         """Return the number of main effects and interactions.
@@ -153,8 +135,9 @@ class Interactions(Query):
         float
             In steps.
         """
-        levels = [public.schema.n_levels(name) for name in self.names]
-        exact = interaction_sensitivity(levels, main_effect_weight(len(levels)))
+        weight = main_effect_weight(len(self.names))
+        levels = [r for r in map(public.schema.n_levels, self.names) if r > 1]
+        exact = interaction_sensitivity(levels, weight)
         rounded = sum(r - 1 for r in levels) + _irrational(combinations(levels, 2))
         return _in_norm(exact, rounded, ord, self.shape(public)[0])
 
@@ -169,7 +152,7 @@ class PairInteractions(Query):
     Parameters
     ----------
     pairs : tuple of (str, str)
-        At least one pair, none twice, of columns of at least two levels.
+        At least one pair, none twice. A column of a single level adds nothing.
 
     Notes
     -----
@@ -197,24 +180,6 @@ class PairInteractions(Query):
         """Names of the columns that interact."""
         return tuple(dict.fromkeys(name for pair in self.pairs for name in pair))
 
-    def check(self, public: PublicFacts) -> None:
-        """Refuse unknown columns and columns of a single level.
-
-        Parameters
-        ----------
-        public : PublicFacts
-            Number of records and schema.
-
-        Raises
-        ------
-        SchemaError
-            If the schema lacks a column.
-        ValueError
-            If a column has one level: it interacts with nothing.
-        """
-        super().check(public)
-        _refuse_constants(self.columns, public)
-
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
         """Return the number of interactions.
 
@@ -228,7 +193,8 @@ class PairInteractions(Query):
         tuple of int
             (p,).
         """
-        return (sum((r - 1) * (c - 1) for r, c in self._levels(public)),)
+        levels = [self._levels(public, pair) for pair in self.pairs]
+        return (sum((r - 1) * (c - 1) for r, c in levels),)
 
     def evaluate(self, records: CountTable) -> NDArray:
         """Add up what the records contribute. For the curator alone.
@@ -261,20 +227,22 @@ class PairInteractions(Query):
         float
             In steps.
         """
-        levels = self._levels(public)
+        pairs = [p for p in self.pairs if min(self._levels(public, p)) > 1]
+        if not pairs:
+            return 0.0
+        levels = [self._levels(public, pair) for pair in pairs]
         apart = sum(2 + 2 / (min(pair) - 1) for pair in levels)
-        graph = nx.Graph(self.pairs)
+        graph = nx.Graph(pairs)
         least = float(np.linalg.eigvalsh(nx.to_numpy_array(graph))[0])
         # The eigenvalue is computed with an error far below this.
         together = 2 * len(levels) + len(graph) * max(0.0, 1e-9 - least)
         exact = sqrt(min(apart, together))
         return _in_norm(exact, _irrational(levels), ord, self.shape(public)[0])
 
-    def _levels(self, public: PublicFacts) -> list[tuple[int, int]]:
-        return [
-            (public.schema.n_levels(x), public.schema.n_levels(y))
-            for x, y in self.pairs
-        ]
+    @staticmethod
+    def _levels(public: PublicFacts, pair: Pair) -> tuple[int, int]:
+        x, y = pair
+        return public.schema.n_levels(x), public.schema.n_levels(y)
 
 
 class _PairTables:
@@ -329,12 +297,3 @@ def _in_norm(exact: float, n_rounded: int, ord: Norm, n_coordinates: int) -> flo
     # A millionth of a step for the floating-point products before they are rounded.
     steps = STEPS_PER_UNIT * exact * (1 + 1e-12) + sqrt(n_rounded) * (1 + 1e-6)
     return steps * sqrt(n_coordinates) if ord == 1 else steps
-
-
-def _refuse_constants(names: tuple[str, ...], public: PublicFacts) -> None:
-    for name in names:
-        if public.schema.n_levels(name) < 2:
-            raise ValueError(
-                f"Column {name!r} has one level and interacts with nothing: leave it "
-                "out."
-            )

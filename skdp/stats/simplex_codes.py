@@ -100,6 +100,8 @@ def interaction_sensitivity(levels: Sequence[int], weight: float) -> float:
     4.0
     """
     d = len(levels)
+    if d == 0:
+        return 0.0
     kinds, counts = np.unique(np.asarray(levels, dtype=np.int64), return_counts=True)
     if prod(int(count) + 1 for count in counts) > _MOST_COMBINATIONS:
         return sqrt(d**2 + 4 * weight**2 * d)
