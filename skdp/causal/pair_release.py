@@ -54,13 +54,14 @@ class PairRelease:
 
     Parameters
     ----------
-    moments : InteractionMoments
-        Noisy means and covariances of the coded variables, second looks averaged in.
+    tests : InteractionTests
+        On the noisy means and covariances of the coded variables, second looks averaged
+        in.
     tables : mapping of tuple of str to ReleasedTable
         Larger tables by their columns.
     """
 
-    moments: InteractionMoments
+    tests: InteractionTests
     tables: Mapping[tuple[str, ...], ReleasedTable]
 
     @classmethod
@@ -95,7 +96,7 @@ class PairRelease:
         """
         moments = _all_pairs(curator, tuple(names), rhos[0])
         moments = _second_look(curator, moments, rhos[1])
-        first = cls(moments, {})
+        first = cls(InteractionTests(moments), {})
         answerer, skeleton = first.search_pairs(settings, progress)
         if settings.reaches(DEFAULT_ORDER):
             wanted = dict.fromkeys(
@@ -106,6 +107,11 @@ class PairRelease:
             tables = _tables(curator, list(wanted), rhos[2])
             return replace(first, tables=tables)
         return first
+
+    @property
+    def moments(self) -> InteractionMoments:
+        """The noisy means and covariances."""
+        return self.tests.moments
 
     @property
     def counts(self) -> dict[tuple[str, ...], NDArray[np.float64]]:
@@ -152,7 +158,7 @@ class PairRelease:
             What the search found.
         """
         answerer = EvidenceAnswerer(
-            InteractionTests(self.moments),
+            self.tests,
             settings.level(self.moments.n_records),
             _PAIR_RULE if settings.keep_rule else None,
         )

@@ -8,9 +8,8 @@ For two and more conditioning variables it is the additive approximation (main e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import sqrt
 
 import numpy as np
@@ -140,7 +139,7 @@ class InteractionMoments:
 
 
 class InteractionTests:
-    """Tests of conditional independence on the moments; remembers regressions.
+    """Tests of conditional independence on the moments; each is made once.
 
     Parameters
     ----------
@@ -149,20 +148,21 @@ class InteractionTests:
     """
 
     def __init__(self, moments: InteractionMoments) -> None:
-        self._moments = moments
+        self.moments = moments
         self._places = places_of(moments.levels)
         self._order = {v: i for i, v in enumerate(moments.levels)}
         self._inverses: dict[tuple[str, ...], Floats] = {}
         self._residuals: dict[tuple[str, tuple[str, ...]], _Residual] = {}
+        self._tests: dict[tuple[str, str, tuple[str, ...]], IndependenceTest] = {}
 
-    def __call__(self, x: str, y: str, given: Sequence[str] = ()) -> IndependenceTest:
+    def __call__(self, x: str, y: str, given: tuple[str, ...] = ()) -> IndependenceTest:
         """Test two variables given others.
 
         Parameters
         ----------
         x, y : str
             The variables.
-        given : sequence of str
+        given : tuple of str
             The conditioning set.
 
         Returns
@@ -170,42 +170,51 @@ class InteractionTests:
         IndependenceTest
             With (r - 1)(c - 1) degrees of freedom.
         """
-        given, n = tuple(given), self._moments.n_records
+        found = self._tests.get((x, y, given))
+        if found is None:
+            found = self._tests[x, y, given] = self._test(x, y, given)
+        return found
+
+    def __reduce__(self) -> tuple[type, tuple[InteractionMoments]]:
+        return InteractionTests, (self.moments,)
+
+    def _test(self, x: str, y: str, given: tuple[str, ...]) -> IndependenceTest:
         left, right = self._residual(x, given), self._residual(y, given)
-        sampling = np.kron(left.variance, right.variance) / n
-        covariance = sampling + self._noise(left, right)
+        covariance = _sum_of_krons(left.parts, self._weights(left, right), right.parts)
         vector = self._cross_covariance(left, y, given).ravel()
         statistic = float(vector @ np.linalg.solve(covariance, vector))
-        spread, total = left.spread * right.spread, float(np.trace(covariance))
+        spread, total = left.spread * right.spread, float(covariance.trace())
         return IndependenceTest(
             statistic=statistic,
             degrees=float(vector.size),
             p_value=float(chdtrc(vector.size, statistic)),
             information=spread**2 / (vector.size * total),
-            noise_share=1 - spread / n / total,
+            noise_share=1 - spread / self.moments.n_records / total,
             tolerance=min(left.tolerance, right.tolerance),
         )
 
     def _cross_covariance(
         self, left: _Residual, y: str, given: tuple[str, ...]
     ) -> Floats:
-        covariances, at = self._moments.covariances, self._places[y]
+        covariances, at = self.moments.covariances, self._places[y]
         direct = covariances[self._places[left.name], at]
         if not given:
             return direct
         return np.asarray(direct - left.slopes @ covariances[self._span(given), at])
 
-    def _noise(self, left: _Residual, right: _Residual) -> Floats:
-        """Covariance of the residual's noise, from interactions and from means."""
-        variances = self._moments.variances[np.ix_(left.members, right.members)]
-        # The diagonal of the noise is 0: a variable's own block comes of its means.
-        weighted = np.tensordot(variances, right.squares, axes=1)
-        noise = _sum_of_krons(left.squares, weighted)
-        noise += self._moments.mean_variance * (
-            np.kron(left.mean_square, right.squares.sum(axis=0))
-            + np.kron(left.squares.sum(axis=0), right.mean_square)
-        )
-        return noise
+    def _weights(self, left: _Residual, right: _Residual) -> Floats:
+        """Return the weight of each pair of the residuals' parts in the covariance.
+
+        Interactions of members have their own noise; the blocks of one variable, where
+        `variances` is 0, come of the means, whose noise is the last but one term.
+        """
+        k = len(left.members)
+        weights = np.zeros((k + 3, k + 3))
+        for i, member in enumerate(left.members):
+            weights[i, :k] = self.moments.variances[member, right.members]
+        weights[k, k + 1] = weights[k + 1, k] = self.moments.mean_variance
+        weights[k + 2, k + 2] = 1 / self.moments.n_records
+        return weights
 
     def _residual(self, x: str, given: tuple[str, ...]) -> _Residual:
         found = self._residuals.get((x, given))
@@ -214,26 +223,34 @@ class InteractionTests:
         return found
 
     def _regressed(self, x: str, given: tuple[str, ...]) -> _Residual:
-        at, covariances = self._places[x], self._moments.covariances
-        own, mean = covariances[at, at], self._moments.means[at]
-        identity = np.eye(len(own))
-        slopes, variance, blocks = np.zeros((len(own), 0)), own, [identity]
+        at, covariances = self._places[x], self.moments.covariances
+        own, mean = covariances[at, at], self.moments.means[at]
+        slopes, variance, squares = np.zeros((len(own), 0)), own, [np.eye(len(own))]
         if given:
             span = self._span(given)
             slopes = covariances[at, span] @ self._inverse(given)
             variance = own - slopes @ covariances[span, at]
-            mean = mean - slopes @ self._moments.means[span]
-            ends = np.cumsum([self._moments.levels[z] - 1 for z in given])[:-1]
-            blocks += np.split(slopes, ends, axis=1)
+            mean = mean - slopes @ self.moments.means[span]
+            squares += self._squares(slopes, given)
+        variance = _floored(variance, _LEAST_VARIANCE)
         return _Residual(
             name=x,
             members=[self._order[v] for v in (x, *given)],
             slopes=slopes,
-            variance=_floored(variance, _LEAST_VARIANCE),
-            squares=np.array([block @ block.T for block in blocks]),
-            mean_square=np.outer(mean, mean),
-            own_spread=float(np.trace(own)),
+            parts=np.array([*squares, np.outer(mean, mean), sum(squares), variance]),
+            spread=float(variance.trace()),
+            tolerance=float(variance.trace() / own.trace()),
         )
+
+    def _squares(self, slopes: Floats, given: tuple[str, ...]) -> list[Floats]:
+        """Return L L' for the block of slopes L of each conditioning variable."""
+        squares, start = [], 0
+        for z in given:
+            end = start + self.moments.levels[z] - 1
+            block = slopes[:, start:end]
+            squares.append(block @ block.T)
+            start = end
+        return squares
 
     def _span(self, given: tuple[str, ...]) -> NDArray[np.intp]:
         spans = [np.arange(self._places[z].start, self._places[z].stop) for z in given]
@@ -243,7 +260,7 @@ class InteractionTests:
         found = self._inverses.get(given)
         if found is None:
             span = self._span(given)
-            block = self._moments.covariances[np.ix_(span, span)]
+            block = self.moments.covariances[span[:, None], span]
             if len(given) > 1:
                 block = _floored(block, self._least_eigenvalue(given))
             found = self._inverses[given] = np.asarray(np.linalg.inv(block))
@@ -252,7 +269,7 @@ class InteractionTests:
     def _least_eigenvalue(self, given: tuple[str, ...]) -> float:
         """Return the size of an eigenvalue that noise alone would make."""
         members = [self._order[z] for z in given]
-        noise = self._moments.variances[np.ix_(members, members)].max()
+        noise = self.moments.variances[np.ix_(members, members)].max()
         return max(0.001, sqrt(noise * len(self._span(given))))
 
 
@@ -261,22 +278,14 @@ class _Residual:
     """What is left of a variable's code after regression on a conditioning set."""
 
     name: str
-    #: Positions of the variable and of the conditioning ones.
+    #: Positions of the variable and of the k - 1 conditioning ones.
     members: list[int]
     slopes: Floats
-    variance: Floats
-    #: L L' for the coefficient block L of each member, shape (1 + k, r - 1, r - 1).
-    squares: Floats
-    mean_square: Floats
-    own_spread: float
-
-    @cached_property
-    def spread(self) -> float:
-        return float(np.trace(self.variance))
-
-    @property
-    def tolerance(self) -> float:
-        return self.spread / self.own_spread
+    #: L L' for the coefficient block L of each member, m m' for the residual's mean,
+    #: the sum of all L L', and the residual variance; shape (k + 3, r - 1, r - 1).
+    parts: Floats
+    spread: float
+    tolerance: float
 
 
 def places_of(levels: Mapping[str, int]) -> dict[str, slice]:
@@ -316,9 +325,9 @@ def _floored(matrix: Floats, least: float) -> Floats:
     return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
 
 
-def _sum_of_krons(left: Floats, right: Floats) -> Floats:
-    k, a, b = len(left), left.shape[1], right.shape[1]
-    product = left.reshape(k, a * a).T @ right.reshape(k, b * b)
-    return np.asarray(
-        product.reshape(a, a, b, b).transpose(0, 2, 1, 3).reshape(a * b, a * b)
-    )
+def _sum_of_krons(left: Floats, weights: Floats, right: Floats) -> Floats:
+    """Return the sum of weights[u, v] times the Kronecker product of two parts."""
+    a, b = left.shape[1], right.shape[1]
+    flat = left.reshape(-1, a * a).T @ weights @ right.reshape(-1, b * b)
+    blocks = flat.reshape(a, a, b, b).transpose(0, 2, 1, 3)
+    return np.asarray(blocks.reshape(a * b, a * b))
