@@ -14,8 +14,10 @@ import skdp.queries
 from skdp.exceptions import SchemaError
 from skdp.queries import (
     Batch,
+    Interactions,
     KendallDependence,
     Marginal,
+    PairInteractions,
     PublicFacts,
     Query,
     all_queries,
@@ -59,7 +61,9 @@ def test_all_queries_leaves_out_classes_of_others():
 def test_queries_are_frozen_hashable_values(name, kind):
     query = {
         "Batch": lambda: Batch([Marginal("a")]),
+        "Interactions": lambda: Interactions(["a", "b"]),
         "Marginal": lambda: Marginal(["a", "b"]),
+        "PairInteractions": lambda: PairInteractions([["a", "b"]]),
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
     assert made == query()
@@ -72,7 +76,8 @@ def test_queries_are_frozen_hashable_values(name, kind):
 @pytest.mark.parametrize("name, kind", all_queries())
 def test_queries_hold_no_claim_about_levels(name, kind):
     # Column names and parameters of their own only: levels come from the schema.
-    assert {f.name for f in fields(kind)} <= {"x", "y", "given", "names", "queries"}
+    columns = {"x", "y", "given", "names", "pairs"}
+    assert {f.name for f in fields(kind)} <= {*columns, "queries"}
 
 
 # Batches ----------------------------------------------------------------------
@@ -114,7 +119,13 @@ def test_an_empty_batch_is_refused():
 
 # What all queries refuse ------------------------------------------------------
 
-QUERIES = [Marginal("a"), KendallDependence("a", "b"), Batch([Marginal("a")])]
+QUERIES = [
+    Batch([Marginal("a")]),
+    Interactions("ab"),
+    KendallDependence("a", "b"),
+    Marginal("a"),
+    PairInteractions(["ab"]),
+]
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)

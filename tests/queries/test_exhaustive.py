@@ -14,9 +14,11 @@ import pytest
 
 from skdp.queries import (
     Batch,
+    Interactions,
     KendallDependence,
     Marginal,
     NormalizedKendallDependence,
+    PairInteractions,
     PublicFacts,
     SpearmanDependence,
     all_queries,
@@ -163,7 +165,11 @@ def examples(kind):
             Batch((Marginal("x"), Marginal("x"), Marginal(()))),
             Batch((KendallDependence("x", "y"), SpearmanDependence("x", "z"))),
         ],
+        Interactions: [Interactions(names) for names in ("xy", "zyx")],
         Marginal: [Marginal(names) for names in ((), "x", ("z", "x"), ("x", "y", "z"))],
+        PairInteractions: [
+            PairInteractions(pairs) for pairs in (("xy",), ("yz", "xy"))
+        ],
     }
     scores = [kind("x", "y", given) for given in ((), ("z",))] if kind in SCORES else []
     return made.get(kind, []) + scores
