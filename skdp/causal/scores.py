@@ -7,6 +7,7 @@ from skdp.queries import (
     KendallDependence,
     NormalizedKendallDependence,
     SpearmanDependence,
+    TotalVariationDependence,
 )
 
 __all__ = ["DEPENDENCE_QUERIES"]
@@ -15,4 +16,5 @@ DEPENDENCE_QUERIES: dict[str, type[DependenceQuery]] = {
     "kendall": KendallDependence,
     "kendall_normalized": NormalizedKendallDependence,
     "spearman": SpearmanDependence,
+    "total_variation": TotalVariationDependence,
 }

@@ -2,21 +2,28 @@
 
 from .base import Batch, PublicFacts, Query, all_queries
 from .dependence import (
-    DependenceQuery,
     KendallDependence,
     NormalizedKendallDependence,
     SpearmanDependence,
 )
+from .dependence_base import DependenceQuery
 from .marginals import Marginal
+from .margins import IndependenceMargins, Question
+from .pvalues import IndependencePvalue
+from .total_variation import TotalVariationDependence
 
 __all__ = [
     "Batch",
     "DependenceQuery",
+    "IndependenceMargins",
+    "IndependencePvalue",
     "KendallDependence",
     "Marginal",
     "NormalizedKendallDependence",
     "PublicFacts",
     "Query",
+    "Question",
     "SpearmanDependence",
+    "TotalVariationDependence",
     "all_queries",
 ]
