@@ -10,7 +10,7 @@ from skdp.queries import (
     TotalVariationDependence,
 )
 
-__all__ = ["DEPENDENCE_QUERIES"]
+__all__ = ["BLOCK_TESTS", "DEPENDENCE_QUERIES", "RANK_TESTS"]
 
 DEPENDENCE_QUERIES: dict[str, type[DependenceQuery]] = {
     "kendall": KendallDependence,
@@ -18,3 +18,9 @@ DEPENDENCE_QUERIES: dict[str, type[DependenceQuery]] = {
     "spearman": SpearmanDependence,
     "total_variation": TotalVariationDependence,
 }
+
+#: The tests that take levels as ranks.
+RANK_TESTS = frozenset(n for n, query in DEPENDENCE_QUERIES.items() if query.ordinal)
+
+#: The tests of unbounded sensitivity: a median over blocks of records, or no privacy.
+BLOCK_TESTS = frozenset({"chi2", "g2"})

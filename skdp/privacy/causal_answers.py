@@ -11,6 +11,7 @@ from skdp.queries import Query
 
 from .choice import subset, subset_size
 from .gaussian_tests import GaussianTests
+from .median_tests import MedianTests
 
 if TYPE_CHECKING:
     from .curator import Curator
@@ -107,3 +108,32 @@ class CausalAnswers:
         """
         curator = cast("Curator", self)
         return GaussianTests(curator, n_tests, (epsilon, delta), sample_size)
+
+    def median_tests(
+        self, *, n_tests: int, n_blocks: int, epsilon: float, delta: float
+    ) -> MedianTests:
+        """Open a sequence of tests of private medians; see `MedianTests`.
+
+        Parameters
+        ----------
+        n_tests : int
+            Public cap on the tests.
+        n_blocks : int
+            Odd number of blocks of records.
+        epsilon : float
+            Price of one test.
+        delta : float in (0, 1)
+            Price of one test.
+
+        Returns
+        -------
+        MedianTests
+            The mechanism, paid for in full.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger refuses; no record was touched.
+        """
+        curator = cast("Curator", self)
+        return MedianTests(curator, n_tests, n_blocks, (epsilon, delta))

@@ -7,23 +7,17 @@ guarantee. Each question is divided by its own sensitivity at the size of its sa
 
 from __future__ import annotations
 
-import threading
 from fractions import Fraction
-from math import inf, isfinite
+from math import inf
 from typing import TYPE_CHECKING
 
-from skdp.exceptions import BudgetExceededError
 from skdp.queries import PublicFacts, Query
 
 from .accounting import zcdp_from_pure
 from .arguments import whole_number
 from .budget import check_budget
-from .grid import (
-    MARGIN_SENSITIVITY,
-    margin_in_steps,
-    public_sensitivity,
-    refuse_large_scale,
-)
+from .counted_tests import CountedTests
+from .grid import MARGIN_SENSITIVITY, margin_in_steps, refuse_large_scale
 from .noise import discrete_gaussian
 from .purchases import LedgerEntry
 from .renyi import noise_multiplier
@@ -34,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["GaussianTests"]
 
 
-class GaussianTests:
+class GaussianTests(CountedTests):
     """Tests of scores against thresholds, up to a public cap.
 
     Opened by `Curator.gaussian_tests`.
@@ -78,28 +72,14 @@ class GaussianTests:
             raise ValueError("Gaussian noise has no pure form: give it a delta > 0.")
         n = curator.public.n_records
         size = n if sample_size is None else sample_size
-        self._sample_size = whole_number(size, "sample_size", n)
-        self.rounds = self._rounds_left = whole_number(n_tests, "n_tests")
+        super().__init__(curator, n_tests, whole_number(size, "sample_size", n))
         self._multiplier = noise_multiplier(
             self.rounds, epsilon, delta, (self._sample_size, n)
         )
         deviation = Fraction(self._multiplier) * MARGIN_SENSITIVITY
         refuse_large_scale(deviation, f"epsilon = {epsilon}")
         self._variance = deviation**2
-        self._curator = curator
-        self._lock = threading.Lock()
         self._entry = curator._enter(self._purchase(epsilon, delta))
-
-    @property
-    def rounds_left(self) -> int:
-        """Tests that are left."""
-        return self._rounds_left
-
-    def __reduce__(self) -> str:
-        raise TypeError(
-            "GaussianTests cannot be copied or pickled: the copy would have tests of "
-            "its own that nobody paid for."
-        )
 
     def _purchase(self, epsilon: float, delta: float) -> LedgerEntry:
         """Write the entry for the whole run: zCDP if each test sees all records."""
@@ -118,49 +98,10 @@ class GaussianTests:
             delta=delta if sampled else 0.0,
         )
 
-    def ask(self, query: Query, threshold: float, *, tweak: float = 0.0) -> bool:
-        """Ask whether a score is at most a threshold.
-
-        Parameters
-        ----------
-        query : Query
-            A scalar query, for instance a dependence score.
-        threshold : float
-            Public threshold, in units of the score.
-        tweak : float, default=0.0
-            Added to the threshold.
-
-        Returns
-        -------
-        bool
-            The noisy answer. It uses up a test, whatever it is.
-
-        Raises
-        ------
-        BudgetExceededError
-            If no test is left; no record was touched.
-        ValueError
-            If the query is no scalar, its sensitivity or the threshold not finite; no
-            record was touched.
-        """
-        limit = float(threshold) + float(tweak)
-        curator, schema = self._curator, self._curator.public.schema
-        public = PublicFacts(self._sample_size, schema)
-        sensitivity = public_sensitivity(query, public, 1)
-        if query.shape(public) != () or not isfinite(limit):
-            raise ValueError(
-                f"{self.name} compares a scalar query with a finite threshold; got "
-                f"{query} and {limit}."
-            )
-        if sensitivity == 0:
-            return bool(curator._public_answer(query, self._sample_size) <= limit)
-        with self._lock:
-            if self._rounds_left <= 0:
-                raise BudgetExceededError(
-                    f"All {self.rounds} tests have been asked; data access has ended."
-                )
-            self._rounds_left -= 1
-            records = curator._sample(self._sample_size)
-            value = curator._evaluate(query, self._entry, "test", records)
-            noise = int(discrete_gaussian(self._variance, (), curator._streams.noise))
+    def _is_at_most(self, query: Query, limit: float) -> bool:
+        curator = self._curator
+        public = PublicFacts(self._sample_size, curator.public.schema)
+        records = curator._sample(self._sample_size)
+        value = curator._evaluate(query, self._entry, "test", records)
+        noise = int(discrete_gaussian(self._variance, (), curator._streams.noise))
         return margin_in_steps(float(value), query, limit, public) + noise >= 0

@@ -6,11 +6,12 @@ is minus the largest margin on its wrong side (or the smallest one, if none is):
 
 .. math:: u(B) = \min\bigl(\min_{e \in B} h_e, \min_{e \notin B} -h_e\bigr) .
 
-It changes by at most Delta too, so that
-:math:`P(B) \sim e^{\varepsilon u(B) / 2\Delta}` is epsilon-DP and :math:`\varepsilon^2/8`-zCDP. With the magnitudes sorted, :math:`t_1
-\le \dots \le t_m`, one set has the utility :math:`t_1`, and :math:`2^{k-1}` sets have
-:math:`-t_k`: those whose largest wrong edge is k. So k is drawn first, in O(m log m);
-edge k is then wrong, the larger ones are right, and the smaller ones fair coins.
+It changes by at most Delta too, so that to draw B with probability proportional to
+:math:`e^{\varepsilon u(B) / 2\Delta}` is epsilon-DP and :math:`\varepsilon^2/8`-zCDP.
+With the magnitudes sorted, :math:`t_1 \le \dots \le t_m`, one set has the utility
+:math:`t_1`, and :math:`2^{k-1}` sets have :math:`-t_k`: those whose largest wrong edge
+is k. So k is drawn first, in O(m log m); edge k is then wrong, the larger ones are
+right, and the smaller ones fair coins.
 """
 
 from __future__ import annotations

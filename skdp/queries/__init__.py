@@ -7,16 +7,16 @@ from .dependence import (
     SpearmanDependence,
 )
 from .dependence_base import DependenceQuery
+from .evidence import DependenceEvidence
 from .marginals import Marginal
 from .margins import IndependenceMargins, Question
-from .pvalues import IndependencePvalue
 from .total_variation import TotalVariationDependence
 
 __all__ = [
     "Batch",
+    "DependenceEvidence",
     "DependenceQuery",
     "IndependenceMargins",
-    "IndependencePvalue",
     "KendallDependence",
     "Marginal",
     "NormalizedKendallDependence",

@@ -7,6 +7,7 @@ from .dependence import (
     normalized_kendall_score,
     spearman_score,
 )
+from .median_level import median_threshold
 from .noisy_levels import (
     GaussianNoise,
     LaplaceNoise,
@@ -29,6 +30,7 @@ __all__ = [
     "g2_pvalue",
     "kendall_score",
     "level_threshold",
+    "median_threshold",
     "noise_aware_threshold",
     "normalized_kendall_score",
     "null_scale",

@@ -1,4 +1,4 @@
-"""p-values of chi-square tests as queries, for a median over blocks."""
+"""Evidence of chi-square tests as a query, for a median over blocks of records."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from .base import Norm, PublicFacts, Query, check_norm
 if TYPE_CHECKING:
     from skdp.records import CountTable
 
-__all__ = ["IndependencePvalue"]
+__all__ = ["DependenceEvidence"]
 
 _TESTS = {"chi2": chi2_pvalue, "g2": g2_pvalue}
 
 
 @dataclass(frozen=True)
-class IndependencePvalue(Query):
-    """The p-value of conditional independence by a chi-square test.
+class DependenceEvidence(Query):
+    """One minus the p-value of conditional independence by a chi-square test.
 
-    Lies between 0 and 1 and can go from end to end when a record is replaced, so that
-    its sensitivity is 1: noise of that size hides everything. It is meant for
-    `Curator.median`, where its sensitivity does not matter.
+    Near 1 for dependence, uniform under independence. It lies between 0 and 1 and can
+    go from end to end when a record is replaced, so that its sensitivity is 1: noise
+    of that size hides everything. It is meant for `Curator.median_tests`, where its
+    sensitivity does not matter.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class IndependencePvalue(Query):
         return ()
 
     def evaluate(self, records: CountTable) -> NDArray:
-        """Compute the p-value. For the curator alone.
+        """Compute the evidence. For the curator alone.
 
         Parameters
         ----------
@@ -71,10 +72,10 @@ class IndependencePvalue(Query):
         Returns
         -------
         ndarray of float, shape ()
-            The p-value; 1 where no stratum can show a dependence.
+            From 0 to 1; 0 where no stratum can show a dependence.
         """
         tables = records.strata(self.x, self.y, self.given)
-        return np.asarray(_TESTS[self.test](tables))
+        return np.asarray(1.0 - _TESTS[self.test](tables))
 
     def sensitivity(self, public: PublicFacts, ord: Norm = 1) -> float:
         """Return 1, the length of the range; 0 if a variable has one level.
