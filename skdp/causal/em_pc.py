@@ -48,8 +48,8 @@ class EMPC(PrivateCausalDiscovery):
             "total_variation"}, default="kendall"
         Dependence score; all but the last take levels in the order of the schema.
     alpha : float in (0, 1), default=0.1
-        Level of the tests without privacy noise: a choice among sets of edges has no
-        level of its own.
+        Level that sets the thresholds, with noise of the mechanism's scale 2/epsilon
+        counted in. A choice among sets of edges has no exact level.
     max_order : int or None, default=1
         Largest size of a conditioning set; None for no limit.
     selection : {"joint", "edges", "count_then_edges"}, default="joint"

@@ -6,7 +6,7 @@ Fixed from public facts before the first question, so that the guarantee is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nextafter
+from math import ceil, nextafter
 
 from skdp.privacy import scale_parts_to
 from skdp.queries import DependenceEvidence
@@ -56,7 +56,7 @@ def plan_medians(
     cap : int
         Number of tests.
     n_blocks : int or None
-        Odd number of blocks; None for one per 50 records.
+        Odd number of blocks; None for as many as the noise needs, see the source.
 
     Returns
     -------
@@ -71,9 +71,18 @@ def plan_medians(
     while share * cap > delta / 2:
         share = nextafter(share, 0.0)
     if n_blocks is None:
-        n_blocks = max(1, n_records // SMALLEST_BLOCK)
-        n_blocks -= n_blocks % 2 == 0
+        n_blocks = _block_count(n_records, largest_smoothness(scale, share / 2))
     return MedianPlan(cap, n_blocks, scale, share, composition)
+
+
+def _block_count(n_records: int, beta: float) -> int:
+    """Return an odd number of blocks, 8/beta if there are records for it.
+
+    The smooth sensitivity of a median over blocks that all agree is exp(-beta B/2).
+    """
+    most = max(1, n_records // SMALLEST_BLOCK)
+    n_blocks = min(most, ceil(8 / beta))
+    return n_blocks - (n_blocks % 2 == 0)
 
 
 class MedianQuestions:

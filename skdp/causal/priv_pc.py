@@ -71,7 +71,8 @@ class PrivPC(PrivateCausalDiscovery):
         For "chi2" and "g2" only: cap on the questions; by default the number of pairs
         of variables, three times that if `max_order` is not 0.
     n_blocks : int, optional
-        For "chi2" and "g2" only: odd number of blocks; by default one per 50 records.
+        For "chi2" and "g2" only: odd number of blocks; by default as many as the noise
+        needs, but at most one per 50 records.
     schema : Schema, optional
         Public levels of the columns. Without it they are read off the records, with a
         `PrivacyLeakWarning`.
