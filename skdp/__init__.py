@@ -1,6 +1,6 @@
 """Differentially private graphical models as scikit-learn estimators."""
 
-from .causal import EMPC, PC, SVTPC, GaussianPC, PrivPC
+from .causal import EMPC, PC, SVTPC, GaussianPC, MarginalPC, PrivPC
 from .privacy import BudgetAccountant
 from .records import Categorical, Numeric, Ordinal, Schema
 
@@ -13,6 +13,7 @@ __all__ = [
     "BudgetAccountant",
     "Categorical",
     "GaussianPC",
+    "MarginalPC",
     "Numeric",
     "Ordinal",
     "PrivPC",

@@ -2,6 +2,7 @@
 
 from .em_pc import EMPC
 from .gaussian_pc import GaussianPC
+from .marginal_pc import MarginalPC
 from .orientation import Orientation, cpdag_of, orient
 from .pc import PC
 from .priv_pc import PrivPC
@@ -14,6 +15,7 @@ __all__ = [
     "SVTPC",
     "Answerer",
     "GaussianPC",
+    "MarginalPC",
     "Orientation",
     "PrivPC",
     "Skeleton",

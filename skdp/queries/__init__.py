@@ -8,6 +8,7 @@ from .dependence import (
 )
 from .dependence_base import DependenceQuery
 from .evidence import DependenceEvidence
+from .interactions import Interactions, PairInteractions
 from .marginals import Marginal
 from .margins import IndependenceMargins, Question
 from .total_variation import TotalVariationDependence
@@ -17,9 +18,11 @@ __all__ = [
     "DependenceEvidence",
     "DependenceQuery",
     "IndependenceMargins",
+    "Interactions",
     "KendallDependence",
     "Marginal",
     "NormalizedKendallDependence",
+    "PairInteractions",
     "PublicFacts",
     "Query",
     "Question",

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 import skdp
-from skdp import PC, Categorical, Ordinal, PrivPC, Schema
+from skdp import PC, Categorical, MarginalPC, Ordinal, PrivPC, Schema
 from skdp.base import PrivateEstimator
 
 
@@ -52,8 +52,12 @@ def _other_frame(n: int = 2000) -> pd.DataFrame:
 
 CAUSAL = Family(
     builders={
+        "MarginalPC": lambda **kw: MarginalPC(**{"random_state": 0, **kw}),
         "PC": lambda **kw: PC(**kw),
         "PrivPC": lambda **kw: PrivPC(**{"random_state": 0, **kw}),
+        "EMPC": lambda **kw: EMPC(**{"random_state": 0, **kw}),
+        "GaussianPC": lambda **kw: GaussianPC(**{"random_state": 0, **kw}),
+        "SVTPC": lambda **kw: SVTPC(**{"random_state": 0, **kw}),
     },
     schema=Schema(
         [
