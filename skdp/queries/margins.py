@@ -20,7 +20,7 @@ __all__ = ["IndependenceMargins", "Question"]
 
 @dataclass(frozen=True)
 class Question:
-    """Is this score at most this threshold?
+    """A score and the threshold that it is compared with.
 
     Parameters
     ----------

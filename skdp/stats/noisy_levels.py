@@ -87,7 +87,18 @@ class LaplaceNoise:
     scale: float
 
     def tail(self, t: Floats) -> Floats:
-        """Return P(noise > t)."""
+        """Return P(noise > t).
+
+        Parameters
+        ----------
+        t : ndarray of float
+            In units of the scale's.
+
+        Returns
+        -------
+        ndarray of float
+            The probabilities.
+        """
         return _laplace_tail(t, self.scale)
 
 
@@ -110,7 +121,18 @@ class TwoLaplaceNoise:
         return max(self.first, self.second)
 
     def tail(self, t: Floats) -> Floats:
-        """Return P(noise > t), by partial fractions of the characteristic function."""
+        """Return P(noise > t), by partial fractions of the characteristic function.
+
+        Parameters
+        ----------
+        t : ndarray of float
+            In units of the scale's.
+
+        Returns
+        -------
+        ndarray of float
+            The probabilities.
+        """
         a, b = self.first**2, self.second**2
         mixed = a * _laplace_tail(t, self.first) - b * _laplace_tail(t, self.second)
         return mixed / (a - b)
@@ -129,7 +151,18 @@ class GaussianNoise:
     scale: float
 
     def tail(self, t: Floats) -> Floats:
-        """Return P(noise > t)."""
+        """Return P(noise > t).
+
+        Parameters
+        ----------
+        t : ndarray of float
+            In units of the scale's.
+
+        Returns
+        -------
+        ndarray of float
+            The probabilities.
+        """
         return np.asarray(ndtr(-t / self.scale))
 
 

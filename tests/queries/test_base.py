@@ -14,10 +14,12 @@ import skdp.queries
 from skdp.exceptions import SchemaError
 from skdp.queries import (
     Batch,
+    IndependenceMargins,
     KendallDependence,
     Marginal,
     PublicFacts,
     Query,
+    Question,
     all_queries,
 )
 from skdp.records import CountTable, Ordinal, Schema
@@ -59,6 +61,9 @@ def test_all_queries_leaves_out_classes_of_others():
 def test_queries_are_frozen_hashable_values(name, kind):
     query = {
         "Batch": lambda: Batch([Marginal("a")]),
+        "IndependenceMargins": lambda: IndependenceMargins(
+            [[Question(KendallDependence("a", "b"), 1.0)]]
+        ),
         "Marginal": lambda: Marginal(["a", "b"]),
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -72,7 +77,9 @@ def test_queries_are_frozen_hashable_values(name, kind):
 @pytest.mark.parametrize("name, kind", all_queries())
 def test_queries_hold_no_claim_about_levels(name, kind):
     # Column names and parameters of their own only: levels come from the schema.
-    assert {f.name for f in fields(kind)} <= {"x", "y", "given", "names", "queries"}
+    assert {f.name for f in fields(kind)} <= {
+        "x", "y", "given", "names", "queries", "edges", "test",
+    }  # fmt: skip
 
 
 # Batches ----------------------------------------------------------------------

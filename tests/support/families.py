@@ -13,7 +13,17 @@ import numpy as np
 import pandas as pd
 
 import skdp
-from skdp import PC, Categorical, MarginalPC, Ordinal, PrivPC, Schema
+from skdp import (
+    EMPC,
+    PC,
+    SVTPC,
+    Categorical,
+    GaussianPC,
+    MarginalPC,
+    Ordinal,
+    PrivPC,
+    Schema,
+)
 from skdp.base import PrivateEstimator
 
 
