@@ -14,11 +14,15 @@ import pytest
 
 from skdp.queries import (
     Batch,
+    DependenceEvidence,
+    IndependenceMargins,
     KendallDependence,
     Marginal,
     NormalizedKendallDependence,
     PublicFacts,
+    Question,
     SpearmanDependence,
+    TotalVariationDependence,
     all_queries,
 )
 from skdp.queries.dependence import kendall_weights
@@ -93,6 +97,12 @@ def spearman(tables, n):
     return abs(terms.sum(axis=1)) / np.sqrt(n)
 
 
+def total_variation(tables, n):
+    sizes = np.maximum(tables.sum(axis=(2, 3), keepdims=True), 1)
+    rows, columns = (tables.sum(axis=axis, keepdims=True) for axis in (3, 2))
+    return abs(tables - rows * columns / sizes).sum(axis=(1, 2, 3)) / (4 * np.sqrt(n))
+
+
 def signed_ranks(counts):
     """Return records below minus records above, for each level."""
     levels = np.arange(counts.shape[-1])
@@ -103,6 +113,7 @@ SCORES = {
     KendallDependence: kendall,
     NormalizedKendallDependence: kendall_normalized,
     SpearmanDependence: spearman,
+    TotalVariationDependence: total_variation,
 }
 
 
@@ -162,6 +173,18 @@ def examples(kind):
             Batch((Marginal(("x", "y")), Marginal("z"), KendallDependence("x", "y"))),
             Batch((Marginal("x"), Marginal("x"), Marginal(()))),
             Batch((KendallDependence("x", "y"), SpearmanDependence("x", "z"))),
+        ],
+        DependenceEvidence: [
+            DependenceEvidence("x", "y", ("z",), test) for test in ("chi2", "g2")
+        ],
+        IndependenceMargins: [
+            IndependenceMargins(
+                [
+                    [Question(kind("x", "y"), 0.3), Question(kind("x", "y", "z"), 0.4)],
+                    [Question(kind("x", "z"), -0.1)],
+                ]
+            )
+            for kind in (KendallDependence, TotalVariationDependence)
         ],
         Marginal: [Marginal(names) for names in ((), "x", ("z", "x"), ("x", "y", "z"))],
     }
