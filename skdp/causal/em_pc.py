@@ -153,12 +153,9 @@ class EMPC(PrivateCausalDiscovery):
             DEPENDENCE_QUERIES[self.independence_test],
             curator.public,
             float(self.alpha),
-            lambda unit: LaplaceNoise(0.0),
+            lambda unit: LaplaceNoise(2 * unit / self.plan_.choices[-1]),
         )
-        if (
-            self.plan_.choices
-            and questions.farthest_margin() * self.plan_.choices[0] < 1
-        ):
+        if self.plan_.choices and questions.are_hopeless():
             self._warn_of_noise(records.n_records, "set a lower max_order")
         order = None if self.max_order is None else int(self.max_order)
         with progress_of(self.verbose, "EMPC") as progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations
 
 from skdp.queries import DependenceQuery, PublicFacts
@@ -46,27 +46,9 @@ class Questions:
         bool
             True if even perfect dependence of any two columns stays below it.
         """
-        pairs = self._marginal_ones()
-        return all(query.largest_score(self._public) < limit for query, limit in pairs)
-
-    def farthest_margin(self) -> float:
-        """Return how far a pair can be from its threshold. A public fact.
-
-        Returns
-        -------
-        float
-            In units of its sensitivity.
-        """
-        return max(
-            max(limit, query.largest_score(self._public) - limit)
-            / query.sensitivity(self._public)
-            for query, limit in self._marginal_ones()
-        )
-
-    def _marginal_ones(self) -> Iterator[tuple[DependenceQuery, float]]:
-        """Ask about every pair without conditions."""
         varying = [c.name for c in self._public.schema if c.n_levels > 1]
-        return (self(x, y, ()) for x, y in combinations(varying, 2))
+        pairs = (self(x, y, ()) for x, y in combinations(varying, 2))
+        return all(query.largest_score(self._public) < limit for query, limit in pairs)
 
     def __call__(
         self, x: str, y: str, given: tuple[str, ...]
