@@ -46,9 +46,9 @@ class GaussianPC(PrivateCausalDiscovery):
     max_order : int or None, default=1
         Largest size of a conditioning set; None for no limit.
     max_tests : int, optional
-        Cap on the questions; by default the number of pairs of variables, three times
-        that if `max_order` is not 0. When it is reached the remaining edges are kept
-        and a `PrivacyBudgetWarning` says so.
+        Cap on the questions; by default the number of pairs of variables, times three
+        or half the number of other variables if `max_order` is not 0. When it is
+        reached the remaining edges are kept and a `PrivacyBudgetWarning` says so.
     subsample : float in (0, 1], default=1.0
         Share of the records that a test looks at, drawn anew for each. Sub-sampling
         never improves the signal against the noise.

@@ -69,7 +69,8 @@ class PrivPC(PrivateCausalDiscovery):
         In units of the score; > 0 lets more questions through the sieve.
     max_tests : int, optional
         For "chi2" and "g2" only: cap on the questions; by default the number of pairs
-        of variables, three times that if `max_order` is not 0.
+        of variables, times three or half the number of other variables if `max_order`
+        is not 0.
     n_blocks : int, optional
         For "chi2" and "g2" only: odd number of blocks; by default as many as the noise
         needs, but at most one per 50 records.

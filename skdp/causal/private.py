@@ -57,9 +57,13 @@ def default_tests(schema: Schema, max_order: int | None) -> int:
     Returns
     -------
     int
-        The number of pairs, three times that if some tests are conditional.
+        The number of pairs; if some tests are conditional, times three or half the
+        number of other variables, whichever is more.
     """
-    return n_pairs(schema) * (1 if max_order == 0 else 3)
+    if max_order == 0:
+        return n_pairs(schema)
+    varying = sum(column.n_levels > 1 for column in schema)
+    return n_pairs(schema) * max(3, (varying - 2) // 2)
 
 
 class PrivateCausalDiscovery(CausalDiscovery, PrivateEstimator):

@@ -31,7 +31,7 @@ def share_kept(make, draw, levels, n_runs):
     schema = Schema([Ordinal(f"v{i}", range(k)) for i, k in enumerate(levels)])
     kept = []
     for seed in range(n_runs):
-        X = draw(np.random.default_rng(seed), levels)
+        X = draw(np.random.default_rng((seed, 1)), levels)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = make(schema=schema, max_order=0, alpha=ALPHA, random_state=seed)
@@ -65,6 +65,8 @@ def assert_level(share, n_pairs):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("draw", [independent, skewed])
 def test_the_level_of_a_score_without_noise(test, shape, draw):
+    if draw is skewed and test not in SCORES:
+        pytest.skip("the chi-square law fails where few records are expected in a cell")
     levels = shape * 2
     make = lambda **kw: exact(independence_test=test, **kw)  # noqa: E731
     share = share_kept(make, draw, levels, 50)
@@ -77,9 +79,10 @@ def test_the_level_of_a_score_without_noise(test, shape, draw):
 @pytest.mark.parametrize("test", SCORES)
 @pytest.mark.parametrize("shape", [(2, 2), (5, 5)], ids=str)
 def test_the_level_of_a_private_test(name, test, shape):
+    # One pair at a time: the questions of a sparse vector share their threshold.
     make = lambda **kw: PRIVATE[name](independence_test=test, **kw)  # noqa: E731
-    share = share_kept(make, independent, shape * 3, 30)
-    assert_level(share, 30 * 15)
+    share = share_kept(make, independent, shape, 250)
+    assert_level(share, 250)
     # A sieve makes PrivPC's deletions rarer, never its kept edges; here it is open.
     assert share > 0.03
 
@@ -90,13 +93,13 @@ def test_the_level_of_a_private_median(test, shape):
     make = lambda **kw: PrivPC(  # noqa: E731
         200.0, 1e-3, independence_test=test, n_blocks=41, **kw
     )
-    assert_level(share_kept(make, independent, shape * 2, 12), 12 * 6)
+    assert_level(share_kept(make, independent, shape * 2, 6), 6 * 6)
 
 
 @pytest.mark.parametrize("test", SCORES)
 def test_em_pc_deletes_what_is_independent(test):
-    make = lambda **kw: EMPC(1.0, independence_test=test, **kw)  # noqa: E731
-    assert_level(share_kept(make, independent, (2, 2, 3, 3, 5), 30), 30 * 10)
+    make = lambda **kw: EMPC(10.0, independence_test=test, **kw)  # noqa: E731
+    assert_level(share_kept(make, independent, (2, 2, 3, 3, 5), 100), 100 * 10)
 
 
 def test_the_level_of_total_variation_within_strata():

@@ -483,7 +483,7 @@ def fit_em(X, seed, **parameters):
 
 # The level puts the threshold where the score of the second records is.
 EM_PC = PrivPCCase(
-    graph_worlds(2), lambda X, s: everything_public(fit_em(X, s, alpha=0.3)), 0.5, 1600
+    graph_worlds(2), lambda X, s: everything_public(fit_em(X, s, alpha=0.3)), 0.4, 700
 )
 
 
@@ -492,9 +492,10 @@ def test_em_pc_loses_no_more_than_its_epsilon():
     assert EM_PC.power * charged <= found <= charged
 
 
+@pytest.mark.slow
 def test_em_pc_with_half_the_noise_is_found_out(monkeypatch):
     halve_the_noise(monkeypatch)
-    found, charged = EM_PC.audit()
+    found, charged = EM_PC.audit(3000)
     assert found > charged
 
 
