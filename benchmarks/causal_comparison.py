@@ -4,6 +4,7 @@
     python benchmarks/causal_comparison.py --quick    # three epsilons, three samples
     python benchmarks/causal_comparison.py --wide     # child, insurance, alarm
     python benchmarks/causal_comparison.py --draw     # the plot again, from the results
+    python benchmarks/causal_comparison.py --only EMPC    # one method again; or --wide
 
 After figure 1 and table 2 of the Priv-PC paper: skeleton F1 on earthquake, cancer, asia
 and survey, ten samples of 100 000 records, and the time of a fit. Each method gets the
@@ -97,12 +98,14 @@ def scores(
     }  # fmt: skip
 
 
-def rows_of(epsilons: tuple[float, ...], n_samples: int) -> Iterator[dict[str, Any]]:
+def rows_of(
+    methods: dict[str, Build], epsilons: tuple[float, ...], n_samples: int
+) -> Iterator[dict[str, Any]]:
     """Yield a row for each method, delta, network and epsilon."""
     for name in NETWORK_NAMES:
         found = scores(exact_pc, name, 1.0, 0.0, n_samples)
         yield {"method": "PC", "delta": None, "network": name, "epsilon": None} | found
-    for title, build in METHODS.items():
+    for title, build in methods.items():
         for delta in (DELTA,) if title == "GaussianPC" else (DELTA, 0.0):
             for name in NETWORK_NAMES:
                 for epsilon in epsilons:
@@ -229,11 +232,12 @@ def wide_row(build: Build, name: str, epsilon: float) -> dict[str, float]:
     }  # fmt: skip
 
 
-def wide() -> None:
+def wide(only: str | None) -> None:
     """Measure the wide networks at epsilon 1 and 10; print and keep."""
-    found = []
+    methods = {t: b for t, b in wide_methods().items() if only in (None, t)}
+    found = others("causal_comparison_wide", set(methods) if only else None)
     for name, (title, build) in (
-        (name, method) for name in WIDE_NETWORKS for method in wide_methods().items()
+        (name, method) for name in WIDE_NETWORKS for method in methods.items()
     ):
         for epsilon in (1.0, 10.0):
             row = {"network": name, "method": title, "epsilon": epsilon}
@@ -243,20 +247,31 @@ def wide() -> None:
     keep("causal_comparison_wide", found, ["pgmpy", "pandas"])
 
 
+def others(name: str, methods: set[str] | None) -> list[dict[str, Any]]:
+    """Return the rows that were kept of other methods; none if all are measured."""
+    if methods is None:
+        return []
+    rows = json.loads((RESULTS / f"{name}.json").read_text())["results"]
+    return [row for row in rows if row["method"] not in methods]
+
+
 def main() -> None:
     """Run what was asked for."""
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__)
     for option in ("--quick", "--wide", "--draw"):
         parser.add_argument(option, action="store_true")
+    parser.add_argument("--only", choices=METHODS)
     asked = parser.parse_args()
     if asked.wide:
-        wide()
+        wide(asked.only)
         return
     kept = RESULTS / "causal_comparison.json"
     if not asked.draw:
         epsilons = (0.3, 1.0, 10.0) if asked.quick else EPSILONS
-        rows = list(rows_of(epsilons, 3 if asked.quick else N_SAMPLES))
+        methods = {t: b for t, b in METHODS.items() if asked.only in (None, t)}
+        rows = list(rows_of(methods, epsilons, 3 if asked.quick else N_SAMPLES))
+        rows += others("causal_comparison", {"PC", asked.only} if asked.only else None)
         show(rows, epsilons)
         if asked.quick:
             return

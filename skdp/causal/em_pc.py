@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import log
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,11 +16,12 @@ from skdp.causal.deletions import (
     n_joint_questions,
     plan_deletions,
 )
-from skdp.causal.private import PrivateCausalDiscovery
+from skdp.causal.private import PrivateCausalDiscovery, n_pairs
 from skdp.causal.questions import Questions
 from skdp.causal.scores import DEPENDENCE_QUERIES
 from skdp.exceptions import ModelTooLargeError
 from skdp.progress import progress_of
+from skdp.queries import PublicFacts
 from skdp.records import CountTable, Schema
 from skdp.stats import LaplaceNoise
 
@@ -53,7 +56,8 @@ class EMPC(PrivateCausalDiscovery):
     max_order : int or None, default=1
         Largest size of a conditioning set; None for no limit.
     selection : {"joint", "edges", "count_then_edges"}, default="joint"
-        "joint" draws once, with all sets up to `max_order` of all other variables.
+        "joint" draws once, with all sets up to `max_order` of all other variables; with
+        many variables for the budget, first how many edges, then which.
         "edges" draws once per order, as PC does, with sets of the neighbours that are
         left. "count_then_edges" draws twice per order: how many edges, then which, as
         published.
@@ -147,13 +151,10 @@ class EMPC(PrivateCausalDiscovery):
 
     def _discover(self, records: CountTable) -> None:
         names = [column.name for column in records.schema if column.n_levels > 1]
-        self.plan_ = self._plan(len(names))
+        self.plan_ = self._plan(PublicFacts(records.n_records, records.schema))
         curator = self._open_curator(records)
-        questions = Questions(
-            DEPENDENCE_QUERIES[self.independence_test],
-            curator.public,
-            float(self.alpha),
-            lambda unit: LaplaceNoise(2 * unit / self.plan_.choices[-1]),
+        questions = self._questions(
+            curator.public, lambda unit: 2 * unit / self.plan_.choices[-1]
         )
         if self.plan_.choices and questions.are_hopeless():
             self._warn_of_noise(records.n_records, "set a lower max_order")
@@ -162,8 +163,16 @@ class EMPC(PrivateCausalDiscovery):
             found = delete_edges(curator, names, questions, self.plan_, order, progress)
         self._set_result(found, records.schema)
 
-    def _plan(self, n_variables: int) -> DeletionPlan:
+    def _questions(
+        self, public: PublicFacts, scale: Callable[[float], float]
+    ) -> Questions:
+        query = DEPENDENCE_QUERIES[self.independence_test]
+        alpha = float(self.alpha)
+        return Questions(query, public, alpha, lambda u: LaplaceNoise(scale(u)))
+
+    def _plan(self, public: PublicFacts) -> DeletionPlan:
         """Fix the draws and their prices from public facts."""
+        n_variables = sum(column.n_levels > 1 for column in public.schema)
         largest = n_variables - 2
         if self.max_order is not None:
             largest = min(largest, int(self.max_order))
@@ -172,12 +181,25 @@ class EMPC(PrivateCausalDiscovery):
             orders = [largest] if n_variables > 1 else []
         else:
             orders = list(range(largest + 1))
+        two_steps = self.selection == "count_then_edges" or (
+            self.selection == "joint" and self._is_crowded(public)
+        )
         return plan_deletions(
             (float(self.epsilon), float(self.delta)),
             orders,
             float(self.separating_share),
-            self.selection == "count_then_edges",
+            two_steps,
         )
+
+    def _is_crowded(self, public: PublicFacts) -> bool:
+        """Return whether one draw would drown in the number of sets. A public fact.
+
+        The m-th edge is right if its margin exceeds 2 m ln 2 / epsilon; that of an
+        independent pair is about its threshold. Half of that proved to be the limit.
+        """
+        epsilon = float(self.epsilon) * (1 - float(self.separating_share))
+        clear = self._questions(public, lambda unit: 0.0).typical_threshold()
+        return n_pairs(public.schema) * log(2) / epsilon > clear
 
     def _refuse_many_questions(self, n_variables: int) -> None:
         asked = n_joint_questions(n_variables, self.max_order)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
+from statistics import median
 
 from skdp.queries import DependenceQuery, PublicFacts
 from skdp.stats import Noise, level_threshold
@@ -46,9 +47,26 @@ class Questions:
         bool
             True if even perfect dependence of any two columns stays below it.
         """
-        varying = [c.name for c in self._public.schema if c.n_levels > 1]
-        pairs = (self(x, y, ()) for x, y in combinations(varying, 2))
+        pairs = self._marginal_ones()
         return all(query.largest_score(self._public) < limit for query, limit in pairs)
+
+    def typical_threshold(self) -> float:
+        """Return the median threshold of the pairs. A public fact.
+
+        Returns
+        -------
+        float
+            In units of the pair's sensitivity; 0 if there is no pair.
+        """
+        units = [
+            limit / q.sensitivity(self._public) for q, limit in self._marginal_ones()
+        ]
+        return median(units) if units else 0.0
+
+    def _marginal_ones(self) -> Iterator[tuple[DependenceQuery, float]]:
+        """Ask about every pair without conditions."""
+        varying = [c.name for c in self._public.schema if c.n_levels > 1]
+        return (self(x, y, ()) for x, y in combinations(varying, 2))
 
     def __call__(
         self, x: str, y: str, given: tuple[str, ...]

@@ -129,6 +129,7 @@ def test_budgets_are_fixed_beforehand(selection, max_order, delta):
     other = build("EMPC", delta=delta, separating_share=0.3, **options)
     assert other.fit(a_frame(seed=5)).plan_ == model.plan_
     plan, steps = model.plan_, 2 if selection == "count_then_edges" else 1
+    assert plan.in_two_steps == (steps == 2)
     stages = 1 if selection == "joint" else 1 + (2 if max_order is None else max_order)
     assert len(plan.choices) == len(plan.separations) == stages
     separated = [s > 0 for s in plan.separations]
@@ -200,6 +201,20 @@ def test_orientation_uses_the_chosen_sets_only(monkeypatch):
     # a - b - c without b in the set of a, c; b - c - d with c in the set of b, d.
     assert model.causal_graph_.has_edge("a", "b")
     assert not model.causal_graph_.has_edge("b", "a")
+
+
+def test_many_edges_are_counted_first():
+    """One draw needs margins of 2 m ln 2 / epsilon, and thresholds are public."""
+    schema = Schema([Ordinal(f"v{i}", range(2)) for i in range(12)])
+    X = np.random.default_rng(0).integers(0, 2, (5000, 12))
+    for epsilon, counted in ((0.3, True), (10.0, False)):
+        model = EMPC(epsilon, schema=schema, random_state=0).fit(X)
+        assert model.plan_.in_two_steps is counted
+        mechanisms = [entry.mechanism for entry in model.ledger_][:2]
+        assert ("subset_size" in mechanisms) is counted
+        assert model.ledger_.total() <= epsilon
+    kept = model.skeleton_.number_of_edges()
+    assert kept <= 0.1 * 66 + 2 * sqrt(0.09 * 66)
 
 
 def test_too_many_questions_are_refused_before_anything_is_spent():
