@@ -5,8 +5,8 @@
 
 delta = 1e-6. Data seeds are 7000 + i, noise seeds i. The constants of MarginalPC were
 chosen on child and alarm and compared on insurance (five samples each); the other
-networks were not looked at before (two samples). Time is that of the processor. Memory is
-the largest traced allocation of one fit beyond its input.
+networks were not looked at before (two samples). Time is that of the processor. Memory
+is the largest traced allocation of one fit beyond its input.
 """
 
 from __future__ import annotations

@@ -2,17 +2,22 @@
 
 from .base import Batch, PublicFacts, Query, all_queries
 from .dependence import (
-    DependenceQuery,
     KendallDependence,
     NormalizedKendallDependence,
     SpearmanDependence,
 )
+from .dependence_base import DependenceQuery
+from .evidence import DependenceEvidence
 from .interactions import Interactions, PairInteractions
 from .marginals import Marginal
+from .margins import IndependenceMargins, Question
+from .total_variation import TotalVariationDependence
 
 __all__ = [
     "Batch",
+    "DependenceEvidence",
     "DependenceQuery",
+    "IndependenceMargins",
     "Interactions",
     "KendallDependence",
     "Marginal",
@@ -20,6 +25,8 @@ __all__ = [
     "PairInteractions",
     "PublicFacts",
     "Query",
+    "Question",
     "SpearmanDependence",
+    "TotalVariationDependence",
     "all_queries",
 ]

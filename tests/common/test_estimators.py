@@ -16,7 +16,7 @@ from support.families import FAMILY_OF, PRIVATE, a_frame, build
 
 import skdp
 import skdp.base
-from skdp import PC, BudgetAccountant, PrivPC
+from skdp import EMPC, PC, SVTPC, BudgetAccountant, GaussianPC, PrivPC
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, SchemaError
 from skdp.privacy import Curator
 
@@ -38,7 +38,10 @@ def test_every_public_estimator_is_listed() -> None:
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks([PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)])
+@parametrize_with_checks(
+    [PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)]
+    + [EMPC(), GaussianPC(), SVTPC()]
+)
 def test_scikit_learn_checks(estimator, check) -> None:
     check(estimator)  # asserts; raises where the convention is broken
 
@@ -73,8 +76,12 @@ class Player:
         return answer
 
 
-SINGLE_ANSWERS = ("laplace", "gaussian", "exponential", "noisy_max")
-WITH_STATE = ("sparse_vector", "sieve_and_examine")
+SINGLE_ANSWERS = (
+    "laplace", "gaussian", "exponential", "noisy_max", "subset", "subset_size",
+)  # fmt: skip
+WITH_STATE = (
+    "sparse_vector", "sieve_and_examine", "gaussian_tests", "median_tests",
+)  # fmt: skip
 
 
 def recording(tape):
@@ -242,7 +249,7 @@ def test_clone_pickle_and_pipeline(name) -> None:
     assert result_of(name, clone(model).fit(frame)) == found
     loaded = pickle.loads(pickle.dumps(model))
     assert result_of(name, loaded) == found
-    assert loaded.ledger_.entries == model.ledger_.entries
+    assert loaded.ledger_.to_json() == model.ledger_.to_json()
     pipeline = make_pipeline(build(name)).fit(frame)
     assert result_of(name, pipeline[-1]) == found
 

@@ -27,8 +27,9 @@ from scipy.stats import beta
 
 import skdp.privacy.additive
 import skdp.privacy.choice
+import skdp.privacy.gaussian_tests
 import skdp.privacy.sieve_and_examine
-from skdp import MarginalPC, PrivPC
+from skdp import EMPC, GaussianPC, MarginalPC, PrivPC
 from skdp.base import PrivateEstimator
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import (
@@ -40,11 +41,13 @@ from skdp.privacy import (
     dp_from_zcdp,
 )
 from skdp.queries import (
+    IndependenceMargins,
     Interactions,
     KendallDependence,
     Marginal,
     PairInteractions,
     PublicFacts,
+    Question,
 )
 from skdp.records import Categorical, CountTable, Ordinal, Schema
 
@@ -223,6 +226,27 @@ def sieve_and_examine(curator, sample_size=None):
     return transcript(mechanism, adversarial(1))
 
 
+def chosen_set(curator):
+    query = IndependenceMargins([[Question(AB, UNIT)]])
+    return tuple(curator.subset(query, epsilon=2.0).tolist())
+
+
+def chosen_size(curator):
+    query = IndependenceMargins([[Question(AB, UNIT)]])
+    return curator.subset_size(query, epsilon=2.0)
+
+
+def chosen_set_of_one(curator):
+    query = IndependenceMargins([[Question(AB, UNIT)], [Question(CD, 0.0)]])
+    return tuple(curator.subset(query, epsilon=2.0, size=1).tolist())
+
+
+def gaussian_tests(curator):
+    mechanism = curator.gaussian_tests(n_tests=2, epsilon=7.0, delta=5e-4)
+    questions = (AB, UNIT / 2), (CD, UNIT / 2)
+    return tuple(mechanism.ask(query, threshold) for query, threshold in questions)
+
+
 CASES = {
     "laplace, counts": Case(counts((2, 0), (1, 1)), laplace_counts, 0.8, 5000),
     "laplace, one stratum": Case(
@@ -254,6 +278,12 @@ CASES = {
     ),
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=2.0), 0.8
+    ),
+    "subset": Case(two_pairs(), chosen_set, 0.55, n_broken_runs=3000),
+    "subset size": Case(two_pairs(), chosen_size, 0.55, n_broken_runs=3000),
+    "subset of one": Case(two_pairs(), chosen_set_of_one, 0.55, n_broken_runs=3000),
+    "gaussian tests": Case(
+        two_pairs(), gaussian_tests, 0.35, 3000, concentrated_loss, 3000
     ),
     "sparse vector": Case(two_pairs(), sparse_vector, 0.3, n_broken_runs=4000),
     "sieve and examine": Case(
@@ -287,6 +317,9 @@ def halve_the_noise(monkeypatch):
     rescale(skdp.privacy.additive, "discrete_gaussian", 0, Fraction(1, 4))
     rescale(skdp.privacy.choice, "exponential_mechanism", 1, 2)
     rescale(skdp.privacy.choice, "permute_and_flip", 1, 2)
+    rescale(skdp.privacy.choice, "draw_subset", 1, 2)
+    rescale(skdp.privacy.choice, "draw_subset_of_size", 2, 2)
+    rescale(skdp.privacy.gaussian_tests, "discrete_gaussian", 0, Fraction(1, 4))
     rescale(skdp.privacy.sieve_and_examine, "discrete_laplace", 0, Fraction(1, 2))
 
 
@@ -439,6 +472,42 @@ def test_priv_pc_with_half_the_noise_is_found_out(monkeypatch):
     halve_the_noise(monkeypatch)
     found, charged = PRIV_PC.audit()
     assert found > charged
+
+
+def fit_em(X, seed, **parameters):
+    names = "abcd"[: X.shape[1]]
+    schema = Schema([Categorical(name, ("no", "yes")) for name in names])
+    model = EMPC(2.0, schema=schema, random_state=seed, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X)
+
+
+# The level puts the threshold where the score of the second records is.
+EM_PC = PrivPCCase(
+    graph_worlds(2), lambda X, s: everything_public(fit_em(X, s, alpha=0.3)), 0.4, 700
+)
+
+
+def test_em_pc_loses_no_more_than_its_epsilon():
+    found, charged = EM_PC.audit()
+    assert EM_PC.power * charged <= found <= charged
+
+
+@pytest.mark.slow
+def test_em_pc_with_half_the_noise_is_found_out(monkeypatch):
+    halve_the_noise(monkeypatch)
+    found, charged = EM_PC.audit(3000)
+    assert found > charged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selection", ["joint", "edges", "count_then_edges"])
+def test_em_pc_on_three_variables(selection):
+    options = {"selection": selection, "alpha": 0.3}
+    run = lambda X, seed: everything_public(fit_em(X, seed, **options))  # noqa: E731
+    found, charged = PrivPCCase(graph_worlds(3), run, 0, 3000).audit()
+    assert found <= charged
 
 
 @pytest.mark.slow
@@ -641,3 +710,35 @@ def test_the_last_firing_ends_data_access(opener):
             mechanism.ask(query, UNIT)
     assert len(curator.trace) == looked
     assert len(curator.ledger) == 1
+
+
+@pytest.mark.parametrize("selection", ["joint", "edges", "count_then_edges"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_every_look_of_em_pc_is_paid_for(curators, selection, delta):
+    X = np.random.default_rng(1).choice(["no", "yes"], (200, 4))
+    model = fit_em(X, 1, selection=selection, delta=delta, max_order=2)
+    (curator,) = curators
+    # Each entry pays for one look, in order.
+    assert [access.entry for access in curator.trace] == list(range(len(model.ledger_)))
+    names = [entry.mechanism for entry in model.ledger_]
+    assert [access.step for access in curator.trace] == names
+    assert len(model.ledger_.entries) >= 2
+    assert model.ledger_.total() <= 2.0
+    if delta == 0:
+        charged = sum(entry.epsilon for entry in model.ledger_)
+        assert charged == pytest.approx(model.ledger_.total())
+
+
+@pytest.mark.parametrize("max_tests", [1, 4, 50])
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+def test_every_look_of_gaussian_pc_is_paid_for(curators, max_tests, subsample):
+    X = np.random.default_rng(1).choice(["no", "yes"], (200, 4))
+    schema = Schema([Categorical(name, ("no", "yes")) for name in "abcd"])
+    options = {"max_tests": max_tests, "subsample": subsample, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = GaussianPC(schema=schema, **options).fit(X)
+    (curator,) = curators
+    assert {access.entry for access in curator.trace} == {0}
+    assert len(curator.trace) == model.n_tests_ <= max_tests
+    assert model.ledger_.total() <= 1.0

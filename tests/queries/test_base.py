@@ -14,12 +14,14 @@ import skdp.queries
 from skdp.exceptions import SchemaError
 from skdp.queries import (
     Batch,
+    IndependenceMargins,
     Interactions,
     KendallDependence,
     Marginal,
     PairInteractions,
     PublicFacts,
     Query,
+    Question,
     all_queries,
 )
 from skdp.records import CountTable, Ordinal, Schema
@@ -62,6 +64,9 @@ def test_queries_are_frozen_hashable_values(name, kind):
     query = {
         "Batch": lambda: Batch([Marginal("a")]),
         "Interactions": lambda: Interactions(["a", "b"]),
+        "IndependenceMargins": lambda: IndependenceMargins(
+            [[Question(KendallDependence("a", "b"), 1.0)]]
+        ),
         "Marginal": lambda: Marginal(["a", "b"]),
         "PairInteractions": lambda: PairInteractions([["a", "b"]]),
     }.get(name, lambda: kind("a", "b", ["c"]))
@@ -76,8 +81,9 @@ def test_queries_are_frozen_hashable_values(name, kind):
 @pytest.mark.parametrize("name, kind", all_queries())
 def test_queries_hold_no_claim_about_levels(name, kind):
     # Column names and parameters of their own only: levels come from the schema.
-    columns = {"x", "y", "given", "names", "pairs"}
-    assert {f.name for f in fields(kind)} <= {*columns, "queries"}
+    assert {f.name for f in fields(kind)} <= {
+        "x", "y", "given", "names", "queries", "edges", "test", "pairs",
+    }  # fmt: skip
 
 
 # Batches ----------------------------------------------------------------------
