@@ -16,7 +16,15 @@ from support.families import FAMILY_OF, PRIVATE, a_frame, build
 
 import skdp
 import skdp.base
-from skdp import PC, BudgetAccountant, PGMEstimator, PrivPC
+from skdp import (
+    EMPC,
+    PC,
+    SVTPC,
+    BudgetAccountant,
+    GaussianPC,
+    PGMEstimator,
+    PrivPC,
+)
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, SchemaError
 from skdp.pgm.strategies import Independent
 from skdp.privacy import Curator
@@ -40,11 +48,9 @@ def test_every_public_estimator_is_listed() -> None:
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [
-        PC(),
-        PrivPC(),
-        PrivPC(random_state=0),
-        PrivPC(1.0, 1e-6),
+    [PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)]
+    + [EMPC(), GaussianPC(), SVTPC()]
+    + [
         PGMEstimator(),
         PGMEstimator(1.0, 1e-6, imputation="draw", random_state=0),
         PGMEstimator(strategy=Independent(), imputation="mean"),
@@ -84,8 +90,12 @@ class Player:
         return answer
 
 
-SINGLE_ANSWERS = ("laplace", "gaussian", "exponential", "noisy_max")
-WITH_STATE = ("sparse_vector", "sieve_and_examine")
+SINGLE_ANSWERS = (
+    "laplace", "gaussian", "exponential", "noisy_max", "subset", "subset_size",
+)  # fmt: skip
+WITH_STATE = (
+    "sparse_vector", "sieve_and_examine", "gaussian_tests", "median_tests",
+)  # fmt: skip
 
 
 def recording(tape):
@@ -103,12 +113,14 @@ def recording(tape):
 
 def replaying(tape):
     class ReplayingCurator(Curator):
-        """Pays as a curator does; gives out the tape."""
+        """Pays as a curator does, looks at no record, and gives out the tape."""
 
         def _evaluate(self, query, *args, **kwargs):
-            # A replay must not look at records.
             kind = np.int64 if query.integral else np.float64
             return np.zeros(query.shape(self.public), dtype=kind)
+
+        def _sample(self, *args, **kwargs):
+            return None
 
         def __getattribute__(self, name):
             method = super().__getattribute__(name)

@@ -14,12 +14,16 @@ import skdp.queries
 from skdp.exceptions import SchemaError
 from skdp.queries import (
     Batch,
+    IndependenceMargins,
+    Interactions,
     KendallDependence,
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    PairInteractions,
     PublicFacts,
     Query,
+    Question,
     all_queries,
 )
 from skdp.records import CountTable, Ordinal, Schema
@@ -61,8 +65,13 @@ def test_all_queries_leaves_out_classes_of_others():
 def test_queries_are_frozen_hashable_values(name, kind):
     query = {
         "Batch": lambda: Batch([Marginal("a")]),
-        "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
+        "Interactions": lambda: Interactions(["a", "b"]),
+        "IndependenceMargins": lambda: IndependenceMargins(
+            [[Question(KendallDependence("a", "b"), 1.0)]]
+        ),
         "Marginal": lambda: Marginal(["a", "b"]),
+        "PairInteractions": lambda: PairInteractions([["a", "b"]]),
+        "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
         "MarginalDistances": lambda: MarginalDistances([Marginal("a")], [[3.0, 4.0]]),
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -77,8 +86,10 @@ def test_queries_are_frozen_hashable_values(name, kind):
 def test_queries_hold_no_claim_about_levels(name, kind):
     # Column names and parameters of their own only: levels come from the schema.
     # Matrices and the tables of a model are checked against it.
-    own = {"x", "y", "given", "names", "queries", "query", "marginals", "tables"}
-    assert {f.name for f in fields(kind)} <= own
+    assert {f.name for f in fields(kind)} <= {
+        "x", "y", "given", "names", "queries", "edges", "test", "pairs",
+        "query", "marginals", "tables",
+    }  # fmt: skip
 
 
 # Batches ----------------------------------------------------------------------
@@ -120,7 +131,13 @@ def test_an_empty_batch_is_refused():
 
 # What all queries refuse ------------------------------------------------------
 
-QUERIES = [Marginal("a"), KendallDependence("a", "b"), Batch([Marginal("a")])]
+QUERIES = [
+    Batch([Marginal("a")]),
+    Interactions("ab"),
+    KendallDependence("a", "b"),
+    Marginal("a"),
+    PairInteractions(["ab"]),
+]
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)
