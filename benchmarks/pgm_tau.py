@@ -123,10 +123,12 @@ def measure(
 def arms_of(law: str, quick: bool) -> dict[str, dict[str, Any]]:
     """Return the options of every arm, but for the division by sigma."""
     if law == "laplace":
-        l2 = {f"L2, c = {c:g}": {"c": c} for c in (3.0, 1.0, 0.3)}
+        l2: dict[str, dict[str, Any]] = {"L2, default": {}}
+        l2 |= {f"L2, c = {c:g}": {"c": c} for c in (3.0, 1.0, 0.3)}
         l1 = {f"L1, c = {c:g}": {"c": c, "loss": "l1"} for c in (3.0, 1.0, 0.3, 0.1)}
-        return l2 | l1
+        return l2 | l1 | {"L1, default": {"loss": "l1"}}
     arms: dict[str, dict[str, Any]] = {f"c = {c:g}": {"c": c} for c in STRENGTHS}
+    arms["default"] = {}
     limit = 200 if quick else 1000
     arms["mirror descent"] = {
         "c": 0.0,
@@ -146,12 +148,13 @@ def compare(data: Table, sigma: float, graph: str, law: str, quick: bool) -> Any
         cliques = [(a,) for a in data.domain.names] + pairs_of(data, graph, seed)
         measurements = measure(data, cliques, sigma, seed, law)
         for arm, options in arms_of(law, quick).items():
-            tau = options["c"] / sigma
+            tau = options["c"] / sigma if "c" in options else "auto"
             rest = {k: v for k, v in options.items() if k != "c"}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fit = fit_potentials(measurements, data.domain, data.n, tau=tau, **rest)
-            found.setdefault(arm, []).append(errors(fit.model(), data, truth))
+            row = [*errors(fit.model(), data, truth), fit.tau * sigma]
+            found.setdefault(arm, []).append(row)
     return {
         arm: {"mean": np.mean(rows, axis=0).tolist(), "each": rows}
         for arm, rows in found.items()
@@ -173,7 +176,7 @@ def main() -> None:
             results.append(row | {"arms": arms})
             print(f"\n{name}, sigma = {sigma:g}, {graph} pairs, {law} noise")
             lines = [[arm, *content["mean"]] for arm, content in arms.items()]
-            print(table(["", "1-way", "2-way", "3-way"], lines), flush=True)
+            print(table(["", "1-way", "2-way", "3-way", "c"], lines), flush=True)
     keep("pgm_tau" + ("_quick" if quick else ""), results, ["pgmpy", "statsmodels"])
 
 

@@ -19,13 +19,19 @@ __all__ = ["automatic_tau", "base_potentials", "one_way_estimate"]
 
 Array = NDArray[np.float64]
 
+#: Cells below this many standard deviations of their noise count as lost in it.
+_LOST = 2.0
+_LEAST_SHARE = 0.1
+
 
 def automatic_tau(
     measurements: Sequence[LinearMeasurement], queries: Sequence[LinearQuery]
 ) -> float:
-    """Return 1 / (median noise of a cell), weighted by the number of answers.
+    """Return (share of cells lost in the noise) / (median noise of a cell).
 
-    The log-potential of a cell then moves by its standardised residual.
+    With 1 / noise the log-potential of a cell moves by its standardised residual: right
+    where most cells are rare combinations that the noise hides, as in large tables.
+    Where the answers are clear, such a pull would only bias them.
 
     Parameters
     ----------
@@ -37,15 +43,23 @@ def automatic_tau(
     Returns
     -------
     float
-        In units of 1 / count.
+        In units of 1 / count. Shares below a tenth count as a tenth.
     """
-    noise = np.array(
-        [m.sigma * q.noise_gain() for m, q in zip(measurements, queries, strict=True)]
-    )
+    pairs = list(zip(measurements, queries, strict=True))
+    noise = np.array([m.sigma * q.noise_gain() for m, q in pairs])
     weight = np.array([query.shape[0] for query in queries], dtype=float)
     order = np.argsort(noise, kind="stable")
     below = np.cumsum(weight[order])
-    return 1.0 / float(noise[order][np.searchsorted(below, below[-1] / 2.0)])
+    median = float(noise[order][np.searchsorted(below, below[-1] / 2.0)])
+    lost = n_cells = 0
+    for (measurement, query), sigma in zip(pairs, noise, strict=True):
+        answers = measurement.answer.ravel()
+        cells = query.least_squares(answers)
+        if cells is None:  # sums of cells that are not told apart count as cells
+            cells, sigma = answers, measurement.sigma
+        lost += int(np.count_nonzero(cells < _LOST * sigma))
+        n_cells += len(cells)
+    return max(lost / n_cells, _LEAST_SHARE) / median
 
 
 def base_potentials(

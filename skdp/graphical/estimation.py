@@ -145,7 +145,7 @@ def estimate(
     ... ]
     >>> model = estimate(noisy, domain, n_records=100)
     >>> model.marginal(("cough",)).round(1)
-    array([68.5, 31.5])
+    array([68., 32.])
     """
     fit = fit_potentials(
         measurements, schema, n_records, tau=tau, solver=solver, **options
@@ -183,9 +183,9 @@ def fit_potentials(
     n_records : float
         Number of records, public.
     tau : float or "auto", default="auto"
-        "auto" is 1 / (median noise of a cell) for "l2" and "l1", and 0 for a custom
-        loss. 0 is the loss alone: its minimum of largest entropy, which overfits the
-        noise.
+        "auto" is (share of cells that the noise hides) / (median noise of a cell) for
+        "l2" and "l1", and 0 for a custom loss. 0 is the loss alone: its minimum of
+        largest entropy, without bias, which overfits the noise.
     solver : {"auto", "newton", "lbfgs", "forest", "accelerated", "mirror_descent", \
 "dual_averaging"}, default="auto"
         "newton" (L2) and "lbfgs" (L1) need tau > 0. The others need tau = 0, which is

@@ -376,6 +376,13 @@ def test_a_scaled_query_with_scaled_noise_is_the_same_measurement():
     assert fits[0].loss == pytest.approx(fits[1].loss, rel=1e-6)
 
 
+def test_the_default_pull_is_weak_where_the_answers_are_clear():
+    clear = [LinearMeasurement(("a",), [100.0, 60.0, 40.0], 2.0)]
+    hidden = [LinearMeasurement(("a",), [197.0, 1.0, 2.0], 2.0)]
+    taus = [fit_potentials(m, DOMAIN, N).tau for m in (clear, hidden)]
+    assert taus == pytest.approx([0.1 / 2, (2 / 3) / 2])
+
+
 def test_columns_without_measurement_are_uniform():
     model = estimate([measure(("a",), 2.0, 0)], DOMAIN, N)
     assert np.allclose(model.marginal(("b", "c")), N / 8)

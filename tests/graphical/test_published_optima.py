@@ -41,11 +41,16 @@ def adult(shared_data):
 )
 def test_the_regularised_optimum(case, name, loss):
     domain, measurements = case(name)
-    fit = fit_potentials(measurements, domain, N, gap_tol=1e-6)
-    assert fit.tau == pytest.approx(1 / 50)
+    fit = fit_potentials(measurements, domain, N, tau=1 / 50, gap_tol=1e-6)
     assert fit.loss == pytest.approx(loss, abs=0.5)
     assert fit.gap <= 1e-6 * fit.n_answers / 2
     assert fit.n_oracle_calls < 300
+
+
+def test_the_default_strength_is_about_one_over_sigma_where_noise_hides_most(case):
+    domain, measurements = case("case_a_tree13")
+    fit = fit_potentials(measurements, domain, N)
+    assert 0.9 / 50 <= fit.tau <= 1 / 50
 
 
 def test_the_exact_optimum_on_a_tree(case):
