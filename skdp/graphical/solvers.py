@@ -111,7 +111,7 @@ def solve(
                 'forest joined in single columns; use solver="auto".'
             )
         if solver in ("auto", "forest") and exact:
-            return _forest(problem)
+            return _forest(problem, goal)
         if solver == "auto" and loss == "l1":
             found = solve_l1(problem, gap_tol=goal, max_iter=max_iter or 2000)
             return _dual_found(found, found.objective, "lbfgs")
@@ -161,12 +161,14 @@ def _dual_found(found: DualSolution, value: float, name: str) -> Found:
     )
 
 
-def _forest(problem: Problem) -> Found:
+def _forest(problem: Problem, goal: float) -> Found:
     solution = solve_forest_program(problem)
-    marginals, _ = problem.oracle(solution.potentials)
+    potentials, bound = solution.potentials, solution.bound
+    marginals, _ = problem.oracle(potentials)
+    # Only where the precisions are so unequal that the program stops early.
+    potentials, marginals = polish(problem, potentials, marginals, bound, goal)
     value = problem.loss(marginals)
-    gap = max(value - solution.bound, 0.0)
-    return Found(solution.potentials, marginals, value, value, gap, "forest")
+    return Found(potentials, marginals, value, value, max(value - bound, 0.0), "forest")
 
 
 class _Stop:

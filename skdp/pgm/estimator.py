@@ -57,7 +57,7 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         see `skdp.graphical.fit_potentials`.
     tau : float >= 0 or "auto", default="auto"
         Strength of the pull towards independence that keeps the noise from being
-        fitted: 1/sigma by default. 0 is the best fit to the noisy tables.
+        fitted; (share of hidden cells)/sigma by default. 0 fits the answers best.
     gap_tol : float > 0, default=1e-3
         Duality gap at which the solver stops, in units of the expected loss.
     max_model_size : float, default=1e9
