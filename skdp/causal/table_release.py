@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sinh, sqrt
+from math import exp, expm1, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,11 +127,10 @@ def discrete_laplace_variance(scale: float) -> float:
     Returns
     -------
     float
-        2a/(1 - a)^2 with a = exp(-1/scale), which is 1/(2 sinh^2(1/(2 scale))).
+        2a/(1 - a)^2 with a = exp(-1/scale).
     """
-    if scale > 1e8:  # the limit, where the sine would vanish
-        return 2 * scale * scale
-    return 1 / (2 * sinh(1 / (2 * scale)) ** 2)
+    # In this form nothing cancels at a large scale, and nothing overflows at a small.
+    return 2 * exp(-1 / scale) / expm1(-1 / scale) ** 2
 
 
 def denoised(table: ReleasedTable, n_records: int, how: str | None) -> ReleasedTable:

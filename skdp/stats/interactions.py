@@ -182,7 +182,7 @@ class InteractionTests:
         left, right = self._residual(x, given), self._residual(y, given)
         covariance = _sum_of_krons(left.parts, self._weights(left, right), right.parts)
         vector = self._cross_covariance(left, y, given).ravel()
-        statistic = float(vector @ np.linalg.solve(covariance, vector))
+        statistic = max(float(vector @ np.linalg.solve(covariance, vector)), 0.0)
         spread, total = left.spread * right.spread, float(covariance.trace())
         return IndependenceTest(
             statistic=statistic,

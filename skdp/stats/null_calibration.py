@@ -90,6 +90,8 @@ def _inflation(tables: Floats, nominal: float, total: int) -> float:
     observed = (residuals**2).sum(axis=(1, 2)).mean()
     sampling = total * ((1 - (p**2).sum(axis=1)) * (1 - (q**2).sum(axis=1))).mean()
     noise = nominal * (_mixing_trace(p) * _mixing_trace(q)).mean()
+    if noise == 0:
+        return 1.0
     return max(float((observed - sampling) / noise), 0.0)
 
 

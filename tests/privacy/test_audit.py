@@ -29,7 +29,7 @@ import skdp.privacy.additive
 import skdp.privacy.choice
 import skdp.privacy.gaussian_tests
 import skdp.privacy.sieve_and_examine
-from skdp import EMPC, GaussianPC, PrivPC
+from skdp import EMPC, GaussianPC, MarginalPC, PrivPC
 from skdp.base import PrivateEstimator
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import (
@@ -42,8 +42,10 @@ from skdp.privacy import (
 )
 from skdp.queries import (
     IndependenceMargins,
+    Interactions,
     KendallDependence,
     Marginal,
+    PairInteractions,
     PublicFacts,
     Question,
 )
@@ -525,6 +527,133 @@ def test_priv_pc_on_three_variables(subsample):
 def test_no_more_is_lost_in_many_more_runs(name):
     found, charged = CASES[name].audit(16_000)
     assert CASES[name].power * charged <= found <= charged
+
+
+# --- MarginalPC -----------------------------------------------------------------------
+
+MIXED = Schema([Ordinal(f"x{i}", range(r)) for i, r in enumerate((2, 3, 4))])
+
+
+def farthest(query, schema, n=4):
+    """Replace one of equal records by that which changes the answer most."""
+    rows, one = np.array(list(np.ndindex(*schema.shape))), np.array([1])
+    alone = [query.evaluate(CountTable(schema, row[None], one)) for row in rows]
+    changes = [np.linalg.norm(answer - alone[0]) for answer in alone]
+    odd = (rows[0], rows[int(np.argmax(changes))])
+    return tuple(table([rows[0]] * (n - 1) + [last], *schema) for last in odd)
+
+
+def gaussian_case(query, schema=MIXED):
+    """Score noisy answers along the line between the exact ones, which tells most."""
+    worlds = farthest(query, schema)
+    first, second = (query.evaluate(world) for world in worlds)
+    line = (first - second) / np.linalg.norm(first - second)
+    return Case(
+        worlds,
+        lambda c: float(line @ (c.gaussian(query, rho=2.0) - second)),
+        0.35,
+        1500,
+        concentrated_loss,
+        n_broken_runs=1200,
+    )
+
+
+def moving_cells(n=4):
+    """Move a record to another cell of a table."""
+    columns = [Categorical(name, ("no", "yes")) for name in "ab"]
+    return tuple(
+        table([[0, 0]] * (n - 1) + [last], *columns) for last in ([0, 0], [1, 1])
+    )
+
+
+def moved(counts):
+    """Score a table of four equal records, one of which may have moved."""
+    return np.clip(counts[0, 0], 3, 4) - np.clip(counts[1, 1], 0, 1)
+
+
+class MarginalPCCase(Case):
+    """Whole fits; `run` is given records and a seed, returns a score and a model."""
+
+    def outputs(self, n_runs):
+        both = []
+        for world, X in enumerate(self.worlds):
+            runs = [self.run(X, seed + n_runs * world) for seed in range(n_runs)]
+            both.append([float(score) for score, _ in runs])
+        (_, model) = runs[-1]
+        ledger = model.ledger_
+        if self.loss is pure_loss:
+            return *both, ledger.total(0.0)
+        return *both, sum(entry.rho for entry in ledger)
+
+
+def marginal_fit(X, seed, **parameters):
+    schema = Schema([Categorical(name, ("no", "yes")) for name in "ab"])
+    model = MarginalPC(schema=schema, random_state=seed, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X)
+
+
+def fit_of_a_table(X, seed):
+    model = marginal_fit(X, seed, epsilon=2.0)
+    return moved(model.tables_["a", "b"]), model
+
+
+def fit_of_pairs(X, seed):
+    """Score what is kept of the sums of a's code, and of the products of a's and b's.
+
+    The first stage holds both, the second the products again.
+    """
+    model = marginal_fit(X, seed, source="pairs", epsilon=8.0, delta=1e-3)
+    gram = model.gram_
+    product = gram.covariances[0, 1] + gram.means[0] * gram.means[1]
+    return -(product + gram.means[0] / 8), model
+
+
+def one_flip(n=40):
+    """Let b be a, but for a record: a flip moves the products and one of the sums."""
+    agreed = np.full((n, 2), "no", dtype=object)
+    agreed[: n // 2] = "yes"
+    other = agreed.copy()
+    other[-1, 0] = "yes"
+    return other, agreed
+
+
+TABLE = Marginal(("a", "b"))
+RELEASES = {
+    "table": Case(
+        moving_cells(),
+        lambda c: moved(c.laplace(TABLE, epsilon=2.0)),
+        0.7,
+        3000,
+    ),
+    "all pairs": gaussian_case(Interactions(MIXED.names)),
+    "second look": gaussian_case(PairInteractions((("x0", "x1"), ("x2", "x0")))),
+    "fit of a table": MarginalPCCase(graph_worlds(2), fit_of_a_table, 0.7, 1500),
+    "fit of pairs": MarginalPCCase(
+        one_flip(), fit_of_pairs, 0.25, 1000, concentrated_loss, 800
+    ),
+}
+each_release = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if "fit" in name else ())
+        for name in RELEASES
+    ],
+)
+
+
+@each_release
+def test_a_release_of_marginal_pc_loses_no_more_than_it_costs(name):
+    found, charged = RELEASES[name].audit()
+    assert RELEASES[name].power * charged <= found <= charged
+
+
+@each_release
+def test_a_release_of_marginal_pc_with_half_the_noise_is_found_out(name, monkeypatch):
+    halve_the_noise(monkeypatch)
+    found, charged = RELEASES[name].audit(RELEASES[name].n_broken_runs)
+    assert found > charged
 
 
 # --- the curator's trace --------------------------------------------------------------

@@ -15,8 +15,10 @@ from skdp.exceptions import SchemaError
 from skdp.queries import (
     Batch,
     IndependenceMargins,
+    Interactions,
     KendallDependence,
     Marginal,
+    PairInteractions,
     PublicFacts,
     Query,
     Question,
@@ -61,10 +63,12 @@ def test_all_queries_leaves_out_classes_of_others():
 def test_queries_are_frozen_hashable_values(name, kind):
     query = {
         "Batch": lambda: Batch([Marginal("a")]),
+        "Interactions": lambda: Interactions(["a", "b"]),
         "IndependenceMargins": lambda: IndependenceMargins(
             [[Question(KendallDependence("a", "b"), 1.0)]]
         ),
         "Marginal": lambda: Marginal(["a", "b"]),
+        "PairInteractions": lambda: PairInteractions([["a", "b"]]),
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
     assert made == query()
@@ -78,7 +82,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
 def test_queries_hold_no_claim_about_levels(name, kind):
     # Column names and parameters of their own only: levels come from the schema.
     assert {f.name for f in fields(kind)} <= {
-        "x", "y", "given", "names", "queries", "edges", "test",
+        "x", "y", "given", "names", "queries", "edges", "test", "pairs",
     }  # fmt: skip
 
 
@@ -121,7 +125,13 @@ def test_an_empty_batch_is_refused():
 
 # What all queries refuse ------------------------------------------------------
 
-QUERIES = [Marginal("a"), KendallDependence("a", "b"), Batch([Marginal("a")])]
+QUERIES = [
+    Batch([Marginal("a")]),
+    Interactions("ab"),
+    KendallDependence("a", "b"),
+    Marginal("a"),
+    PairInteractions(["ab"]),
+]
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)

@@ -16,9 +16,11 @@ from skdp.queries import (
     Batch,
     DependenceEvidence,
     IndependenceMargins,
+    Interactions,
     KendallDependence,
     Marginal,
     NormalizedKendallDependence,
+    PairInteractions,
     PublicFacts,
     Question,
     SpearmanDependence,
@@ -174,6 +176,7 @@ def examples(kind):
             Batch((Marginal("x"), Marginal("x"), Marginal(()))),
             Batch((KendallDependence("x", "y"), SpearmanDependence("x", "z"))),
         ],
+        Interactions: [Interactions(names) for names in ("xy", "zyx")],
         DependenceEvidence: [
             DependenceEvidence("x", "y", ("z",), test) for test in ("chi2", "g2")
         ],
@@ -187,6 +190,9 @@ def examples(kind):
             for kind in (KendallDependence, TotalVariationDependence)
         ],
         Marginal: [Marginal(names) for names in ((), "x", ("z", "x"), ("x", "y", "z"))],
+        PairInteractions: [
+            PairInteractions(pairs) for pairs in (("xy",), ("yz", "xy"))
+        ],
     }
     scores = [kind("x", "y", given) for given in ((), ("z",))] if kind in SCORES else []
     return made.get(kind, []) + scores
