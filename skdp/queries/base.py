@@ -283,7 +283,7 @@ def all_queries() -> list[tuple[str, type[Query]]]:
     Examples
     --------
     >>> [name for name, _ in all_queries()][:2]
-    ['Batch', 'KendallDependence']
+    ['Batch', 'DependenceEvidence']
     """
     import skdp.queries  # noqa: F401  (its modules register the subclasses)
 
