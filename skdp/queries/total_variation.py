@@ -46,7 +46,7 @@ class TotalVariationDependence(DependenceQuery):
               \Bigl|N_{xyi} - \frac{N_{xi} N_{yi}}{N_i}\Bigr|
 
     Sensitivity: :math:`1.5(n-1)/n^{3/2}` in one stratum, :math:`(n-1)/n^{3/2}` if a
-    variable is binary; :math:`2(n-1)/((n+1)\sqrt n)` in several strata, if that is more.
+    variable is binary; in several strata :math:`2(n-1)/((n+1)\sqrt n)`, if more.
     See the module for the proof. Unlike the rank scores it sees effects that cancel
     over strata or levels, and unlike theirs its mean under independence is not 0: see
     `skdp.stats.total_variation_null`.
