@@ -283,7 +283,7 @@ CASES = {
     "subset size": Case(two_pairs(), chosen_size, 0.55, n_broken_runs=3000),
     "subset of one": Case(two_pairs(), chosen_set_of_one, 0.55, n_broken_runs=3000),
     "gaussian tests": Case(
-        two_pairs(), gaussian_tests, 0.35, 3000, concentrated_loss, 3000
+        two_pairs(), gaussian_tests, 0.3, 3000, concentrated_loss, 3000
     ),
     "sparse vector": Case(two_pairs(), sparse_vector, 0.3, n_broken_runs=4000),
     "sieve and examine": Case(
@@ -485,7 +485,7 @@ def fit_em(X, seed, **parameters):
 
 # The level puts the threshold where the score of the second records is.
 EM_PC = PrivPCCase(
-    graph_worlds(2), lambda X, s: everything_public(fit_em(X, s, alpha=0.3)), 0.4, 700
+    graph_worlds(2), lambda X, s: everything_public(fit_em(X, s, alpha=0.4)), 0.3, 700
 )
 
 
@@ -665,8 +665,8 @@ def curators(monkeypatch):
     opened = []
     open_curator = PrivateEstimator._open_curator
 
-    def spy(self, records):
-        opened.append(open_curator(self, records))
+    def spy(self, records, *args):
+        opened.append(open_curator(self, records, *args))
         return opened[-1]
 
     monkeypatch.setattr(PrivateEstimator, "_open_curator", spy)
@@ -722,7 +722,7 @@ def test_every_look_of_em_pc_is_paid_for(curators, selection, delta):
     assert [access.entry for access in curator.trace] == list(range(len(model.ledger_)))
     names = [entry.mechanism for entry in model.ledger_]
     assert [access.step for access in curator.trace] == names
-    assert len(model.ledger_.entries) >= 2
+    assert names[0] in ("subset", "subset_size")
     assert model.ledger_.total() <= 2.0
     if delta == 0:
         charged = sum(entry.epsilon for entry in model.ledger_)
