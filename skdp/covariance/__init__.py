@@ -1,5 +1,6 @@
 """Private estimators of a covariance, and the pure rooms they infer with."""
 
+from .gaussian_mechanism import GaussianMechanismCovariance
 from .maximum_entropy import Completion, maximum_entropy_completion
 
-__all__ = ["Completion", "maximum_entropy_completion"]
+__all__ = ["Completion", "GaussianMechanismCovariance", "maximum_entropy_completion"]

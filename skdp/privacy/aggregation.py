@@ -55,8 +55,8 @@ def median(
         )
     )
     blocks = curator._records.partition(n_blocks, curator._streams.subsampling)
-    values = [float(curator._evaluate(query, entry, "median", b)) for b in blocks]
-    steps = np.sort(_to_steps(np.array(values), low, high))
+    answers = [float(curator._evaluate(query, entry, "median", b)) for b in blocks]
+    steps = np.sort(_to_steps(query.unit * np.array(answers), low, high))
     smooth = smooth_sensitivity_of_median(steps, 0, RESOLUTION, beta)
     scale = Fraction(float(np.nextafter(2 * smooth, np.inf))) / Fraction(epsilon)
     noise = int(discrete_laplace(scale, (), curator._streams.noise))

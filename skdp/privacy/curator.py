@@ -27,7 +27,7 @@ from .sieve_and_examine import SieveAndExamine, SparseVector
 from .streams import RandomStreams
 
 if TYPE_CHECKING:
-    from skdp.records import CountTable
+    from skdp.records import BoundedMatrix, CountTable
 
 __all__ = ["Access", "Curator"]
 
@@ -56,7 +56,7 @@ class Curator:
 
     Parameters
     ----------
-    records : CountTable
+    records : CountTable or BoundedMatrix
         The private records.
     ledger : PrivacyLedger
         Pays for every answer.
@@ -96,7 +96,7 @@ class Curator:
 
     def __init__(
         self,
-        records: CountTable,
+        records: CountTable | BoundedMatrix,
         ledger: PrivacyLedger,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -147,7 +147,7 @@ class Curator:
         Returns
         -------
         ndarray
-            The noisy answer; int64 for integral queries.
+            The noisy answer; int64 for queries that count.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class Curator:
         Returns
         -------
         ndarray
-            The noisy answer; int64 for integral queries.
+            The noisy answer; int64 for queries that count.
 
         Raises
         ------
@@ -366,7 +366,7 @@ class Curator:
                 "repeat and its ledger count on its own. Open a curator there."
             )
 
-    def _sample(self, size: int) -> CountTable:
+    def _sample(self, size: int) -> CountTable | BoundedMatrix:
         """Draw a fresh sub-sample without replacement; all records if it is whole."""
         self._refuse_other_process()
         if size == self.public.n_records:
