@@ -2,5 +2,11 @@
 
 from .gaussian_mechanism import GaussianMechanismCovariance
 from .maximum_entropy import Completion, maximum_entropy_completion
+from .pace_ggm import PaceGGMCovariance
 
-__all__ = ["Completion", "GaussianMechanismCovariance", "maximum_entropy_completion"]
+__all__ = [
+    "Completion",
+    "GaussianMechanismCovariance",
+    "PaceGGMCovariance",
+    "maximum_entropy_completion",
+]

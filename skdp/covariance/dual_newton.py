@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,7 +218,7 @@ def _newton_direction(dual: Dual, point: Point, tol: float) -> tuple[_Vector, fl
     energy = first = float(rest @ search)
     # Tighter towards the solution, so that convergence is faster than linear, but no
     # tighter than the tolerance asks.
-    forcing = max(min(0.1, np.sqrt(first)), 0.3 * tol / point.residual) ** 2
+    forcing = max(min(0.1, sqrt(first)), 0.3 * tol / point.residual) ** 2
     for _ in range(_MAX_CONJUGATE_STEPS):
         image = dual.curvature(point, search)
         length = energy / float(search @ image)
@@ -228,7 +229,7 @@ def _newton_direction(dual: Dual, point: Point, tol: float) -> tuple[_Vector, fl
         if energy <= forcing * first:
             break
         search = scaled + energy / before * search
-    return direction, float(np.sqrt(max(-gradient @ direction, 0.0)))
+    return direction, sqrt(max(float(-gradient @ direction), 0.0))
 
 
 def _next_point(
