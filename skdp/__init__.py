@@ -1,6 +1,15 @@
 """Differentially private graphical models as scikit-learn estimators."""
 
 from .causal import PC, PrivPC
+from .covariance import (
+    AdaptiveCovariance,
+    CoinPressCovariance,
+    DenoisedCovariance,
+    GaussianMechanismCovariance,
+    PaceGGMCovariance,
+    SeparateCovariance,
+    ThresholdedCovariance,
+)
 from .privacy import BudgetAccountant
 from .records import Categorical, Numeric, Ordinal, Schema
 
@@ -8,10 +17,17 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PC",
+    "AdaptiveCovariance",
     "BudgetAccountant",
     "Categorical",
+    "CoinPressCovariance",
+    "DenoisedCovariance",
+    "GaussianMechanismCovariance",
     "Numeric",
     "Ordinal",
+    "PaceGGMCovariance",
     "PrivPC",
     "Schema",
+    "SeparateCovariance",
+    "ThresholdedCovariance",
 ]

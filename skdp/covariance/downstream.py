@@ -27,7 +27,7 @@ def partial_correlations(precision: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> partial_correlations(np.array([[1.0, -0.5], [-0.5, 4.0]]))[0, 1]
+    >>> float(partial_correlations(np.array([[1.0, -0.5], [-0.5, 4.0]]))[0, 1])
     0.25
     """
     roots = np.sqrt(np.maximum(precision.diagonal(), 1e-300))

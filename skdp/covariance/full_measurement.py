@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp.covariance.measurement import Measurement
 from skdp.covariance.plans import Plan
 from skdp.privacy import Curator
-from skdp.queries import SecondMoments
+from skdp.queries import Eigenvalues, SecondMoments
 
-__all__ = ["Measurement", "measure_moments"]
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """A noisy matrix of second moments.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (d, d)
-        Averages over the records; symmetric, maybe not positive definite.
-    noise : float
-        Standard deviation of the noise in an entry off the diagonal.
-    diagonal_noise : float
-        The same on the diagonal.
-    """
-
-    matrix: NDArray[np.float64]
-    noise: float
-    diagonal_noise: float
-
-    @property
-    def standard_error(self) -> NDArray[np.float64]:
-        """Standard deviation of the noise in each entry, shape (d, d)."""
-        errors = np.full(self.matrix.shape, self.noise)
-        np.fill_diagonal(errors, self.diagonal_noise)
-        return errors
+__all__ = ["measure_apart", "measure_moments"]
 
 
 def measure_moments(
@@ -78,3 +53,35 @@ def measure_moments(
         noise,
         noise / query.diagonal_weight(curator.public),
     )
+
+
+def measure_apart(
+    curator: Curator, plan: Plan, rho: float, radius: float | None
+) -> NDArray[np.float64]:
+    """Buy eigenvectors, by a noisy matrix, and eigenvalues, for half the price each.
+
+    Parameters
+    ----------
+    curator : Curator
+        Who answers.
+    plan : Plan
+        The grid.
+    rho : float
+        Price of both.
+    radius : float or None
+        Rows are clipped to this L2 norm.
+
+    Returns
+    -------
+    ndarray of shape (d, d)
+        Positive semi-definite averages over the records.
+    """
+    measured = measure_moments(
+        curator, plan, rho=rho / 2, radius=radius, free_diagonal=False
+    )
+    _, vectors = np.linalg.eigh(measured.matrix)
+    rows = replace(plan.rows, radius=radius)
+    values = curator.gaussian(Eigenvalues(rows=rows), rho=rho / 2) / plan.n_records
+    values = np.clip(values, 0, rows.largest_norm2(plan.n_features))
+    matrix = (vectors * values) @ vectors.T
+    return (matrix + matrix.T) / 2

@@ -88,10 +88,8 @@ class GaussianMechanismCovariance(PrivateCovariance):
     >>> from skdp import GaussianMechanismCovariance
     >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 3))
     >>> model = GaussianMechanismCovariance(1.0, bounds=1.0, random_state=0).fit(X)
-    >>> model.covariance_.round(1)
-    array([[ 0.3,  0. ,  0. ],
-           [ 0. ,  0.3,  0. ],
-           [ 0. ,  0. ,  0.3]])
+    >>> bool(abs(model.covariance_ - np.eye(3) / 3).max() < 0.1)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
