@@ -119,7 +119,8 @@ class PrivateCovariance(
     def _plan(self, curator: Curator) -> Plan:
         """Split the budget, and buy the mean if one is wanted."""
         n, d = curator.public.n_records, len(curator.public.schema)
-        rho = zcdp_from_dp(float(self.epsilon), float(self.delta))
+        # A little less, so that no sum of rounded shares exceeds it.
+        rho = zcdp_from_dp(float(self.epsilon), float(self.delta)) * (1 - 2.0**-40)
         self.rho_ = rho
         rows = RowGrid(fitting_bits(n, d / sqrt(2 * rho)))
         if self.assume_centered:
