@@ -1,6 +1,6 @@
 """Differentially private graphical models as scikit-learn estimators."""
 
-from .causal import PC, PrivPC
+from .causal import PC, MarginalPC, PrivPC
 from .covariance import (
     AdaptiveCovariance,
     CoinPressCovariance,
@@ -23,6 +23,7 @@ __all__ = [
     "CoinPressCovariance",
     "DenoisedCovariance",
     "GaussianMechanismCovariance",
+    "MarginalPC",
     "Numeric",
     "Ordinal",
     "PaceGGMCovariance",

@@ -1,5 +1,6 @@
 """Causal discovery: which variable hangs on which."""
 
+from .marginal_pc import MarginalPC
 from .orientation import Orientation, cpdag_of, orient
 from .pc import PC
 from .priv_pc import PrivPC
@@ -8,6 +9,7 @@ from .skeleton import Answerer, Skeleton, learn_skeleton
 __all__ = [
     "PC",
     "Answerer",
+    "MarginalPC",
     "Orientation",
     "PrivPC",
     "Skeleton",

@@ -72,13 +72,17 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
             self.schema_, self.inferred_columns_ = records.schema, found.inferred
             self._frame_categories = found.declared_by_frame
             self._has_target = y is not None
-            refuse_large_tables(records.schema, records.n_records, self.max_order)
+            self._refuse_large_domain(records)
             if self.independence_test in DEPENDENCE_QUERIES:
                 warn_of_unordered_levels(records.schema, self.independence_test)
             self._discover(records)
         if not self.is_complete_:
             self._warn_of_used_up_rounds()
         return self
+
+    def _refuse_large_domain(self, records: CountTable) -> None:
+        """Raise a `ModelTooLargeError` for what would not fit into memory."""
+        refuse_large_tables(records.schema, records.n_records, self.max_order)
 
     def _answerer(self, records: CountTable) -> Answerer:
         """Return who answers the questions about these records."""

@@ -8,9 +8,17 @@ from skdp.exceptions import ModelTooLargeError, UnorderedLevelsWarning
 from skdp.records import Schema
 from skdp.warn import warn_user
 
-__all__ = ["refuse_large_tables", "warn_of_unordered_levels"]
+__all__ = [
+    "LARGEST_TABLE",
+    "refuse_large_release",
+    "refuse_large_tables",
+    "warn_of_unordered_levels",
+]
 
+#: Largest number of cells of a table in memory (1 GiB).
 LARGEST_TABLE = 2**27
+#: Largest number of cells of a release, each of which needs noise of its own.
+LARGEST_RELEASE = 2**24
 
 
 def refuse_large_tables(schema: Schema, n_records: int, max_order: int | None) -> None:
@@ -43,6 +51,33 @@ def refuse_large_tables(schema: Schema, n_records: int, max_order: int | None) -
             f"{LARGEST_TABLE}. The columns with most levels are {named}: give them "
             "fewer levels or bins, or set a lower max_order (None is unlimited). "
             "Nothing was spent."
+        )
+
+
+def refuse_large_release(schema: Schema, source: str) -> None:
+    """Refuse a schema for which a single release of everything would be too large.
+
+    Parameters
+    ----------
+    schema : Schema
+        Public levels.
+    source : {"table", "pairs"}
+        Release of the full contingency table, or of all pairs.
+
+    Raises
+    ------
+    ModelTooLargeError
+        If it would have more than 2^24 cells.
+    """
+    size = schema.size if source == "table" else sum(schema.shape) ** 2
+    if size > LARGEST_RELEASE:
+        largest = sorted(schema, key=lambda column: -column.n_levels)[:4]
+        named = ", ".join(f"{c.name!r} ({c.n_levels} levels)" for c in largest)
+        other = ", or take source='pairs'" if source == "table" else ""
+        raise ModelTooLargeError(
+            f"source={source!r} needs a table of {size} cells, more than "
+            f"{LARGEST_RELEASE}. The columns with most levels are {named}: give them "
+            f"fewer levels or bins{other}. Nothing was spent."
         )
 
 

@@ -9,6 +9,7 @@ from .dependence import (
     SpearmanDependence,
 )
 from .eigenvalues import Eigenvalues, Trace
+from .interactions import Interactions, PairInteractions
 from .marginals import Marginal
 from .moments import Diagonal, MomentQuery, SecondMoments, Sums
 from .norms import NormScores, SquaredExcess
@@ -20,12 +21,14 @@ __all__ = [
     "DependenceQuery",
     "Diagonal",
     "Eigenvalues",
+    "Interactions",
     "KendallDependence",
     "Marginal",
     "MomentErrors",
     "MomentQuery",
     "NormScores",
     "NormalizedKendallDependence",
+    "PairInteractions",
     "PublicFacts",
     "Query",
     "SecondMoments",

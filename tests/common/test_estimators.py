@@ -97,15 +97,18 @@ def recording(tape):
 
 def replaying(tape):
     class ReplayingCurator(Curator):
-        """Pays as a curator does; gives out the tape."""
+        """Pays as a curator does, looks at no record, and gives out the tape."""
 
-        def _evaluate(self, *args, **kwargs):
-            raise AssertionError("a replay must not look at records")
+        def _evaluate(self, query, *args, **kwargs):
+            return np.zeros(query.shape(self.public), dtype=np.int64)
+
+        def _sample(self, *args, **kwargs):
+            return None
 
         def __getattribute__(self, name):
             method = super().__getattribute__(name)
             if name in SINGLE_ANSWERS:
-                return lambda *a, **kw: tape.pop(0)
+                return lambda *a, **kw: (method(*a, **kw), tape.pop(0))[1]
             if name in WITH_STATE:
                 return lambda *a, **kw: Player(method(*a, **kw).rounds, tape)
             return method

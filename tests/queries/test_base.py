@@ -17,11 +17,13 @@ from skdp.queries import (
     CrossMoments,
     Diagonal,
     Eigenvalues,
+    Interactions,
     KendallDependence,
     Marginal,
     MomentErrors,
     MomentQuery,
     NormScores,
+    PairInteractions,
     PublicFacts,
     Query,
     SecondMoments,
@@ -81,7 +83,9 @@ MOMENTS = {
 def test_queries_are_frozen_hashable_values(name, kind):
     query = {
         "Batch": lambda: Batch([Marginal("a")]),
+        "Interactions": lambda: Interactions(["a", "b"]),
         "Marginal": lambda: Marginal(["a", "b"]),
+        "PairInteractions": lambda: PairInteractions([("a", "b")]),
         **MOMENTS,
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -92,13 +96,16 @@ def test_queries_are_frozen_hashable_values(name, kind):
         setattr(made, fields(made)[0].name, "x")
 
 
+OWN = {"x", "y", "given", "names", "pairs", "queries"}
+
+
 @pytest.mark.parametrize("name, kind", all_queries())
 def test_queries_hold_no_claim_about_levels(name, kind):
     # Column names and parameters of their own only: levels come from the schema.
     if issubclass(kind, MomentQuery):
         assert {f.type for f in fields(kind)}.isdisjoint({"Schema", "PublicFacts"})
         return
-    assert {f.name for f in fields(kind)} <= {"x", "y", "given", "names", "queries"}
+    assert {f.name for f in fields(kind)} <= OWN
 
 
 # Batches ----------------------------------------------------------------------

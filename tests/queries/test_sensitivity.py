@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import permutations
 from math import inf
 
 import numpy as np
@@ -19,11 +20,13 @@ from support.moment_queries import MOMENT_STRATEGIES, neighbours
 
 from skdp.queries import (
     Batch,
+    Interactions,
     KendallDependence,
     Marginal,
     MomentErrors,
     MomentQuery,
     NormalizedKendallDependence,
+    PairInteractions,
     PublicFacts,
     SpearmanDependence,
     all_queries,
@@ -111,11 +114,28 @@ def batches(names):
     return st.lists(parts, min_size=1, max_size=4).map(Batch)
 
 
+def interactions(names):
+    """Draw the interactions of two or more columns."""
+    return st.lists(st.sampled_from(names), min_size=2, unique=True).map(
+        lambda chosen: Interactions(tuple(chosen))
+    )
+
+
+def pair_interactions(names):
+    """Draw pairs of columns, each in either order."""
+    pairs = list(permutations(names, 2))
+    return st.lists(st.sampled_from(pairs), min_size=1, unique_by=frozenset).map(
+        lambda chosen: PairInteractions(tuple(chosen))
+    )
+
+
 STRATEGIES = {
     Batch: batches,
+    Interactions: interactions,
     KendallDependence: dependence(KendallDependence),
     Marginal: marginals,
     NormalizedKendallDependence: dependence(NormalizedKendallDependence),
+    PairInteractions: pair_interactions,
     SpearmanDependence: dependence(SpearmanDependence),
 }
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 import skdp
-from skdp import PC, Categorical, Numeric, Ordinal, PrivPC, Schema
+from skdp import PC, Categorical, MarginalPC, Numeric, Ordinal, PrivPC, Schema
 from skdp.base import PrivateEstimator
 
 
@@ -52,6 +52,7 @@ def _other_frame(n: int = 2000) -> pd.DataFrame:
 
 CAUSAL = Family(
     builders={
+        "MarginalPC": lambda **kw: MarginalPC(**{"random_state": 0, **kw}),
         "PC": lambda **kw: PC(**kw),
         "PrivPC": lambda **kw: PrivPC(**{"random_state": 0, **kw}),
     },
