@@ -12,7 +12,7 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dposv, dpotrf, dpotri
 from scipy.sparse import coo_array, csr_array
 
 __all__ = ["Dual", "Point", "minimise"]
@@ -25,6 +25,8 @@ _SUFFICIENT = 1e-4
 #: Numbers in a block of rows.
 _BLOCK = 2**15
 _MAX_CONJUGATE_STEPS = 500
+#: Up to so many unknowns a factorisation of the Hessian is as fast.
+_SMALL = 150
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,14 @@ class Dual:
             )
         return self.weights * (inner + self.penalties * self.weights * direction)
 
+    def curvature_matrix(self, point: Point) -> _Vector:
+        """Return the whole Hessian at a point."""
+        S, i, j = point.covariance, self.rows, self.columns
+        inner = S[np.ix_(i, i)] * S[np.ix_(j, j)] + S[np.ix_(i, j)] * S[np.ix_(j, i)]
+        hessian = np.outer(self.weights, self.weights) / 2 * inner
+        hessian[np.diag_indices_from(hessian)] += self.weights**2 * self.penalties
+        return hessian
+
     def curvature_diagonal(self, point: Point) -> _Vector:
         """Return the diagonal of the Hessian at a point."""
         variance = np.diag(point.covariance)
@@ -205,12 +215,33 @@ def minimise(
 
 
 def _newton_direction(dual: Dual, point: Point, tol: float) -> tuple[_Vector, float]:
-    """Solve for the Newton direction by preconditioned conjugate gradients.
+    """Return the Newton direction, and the decrement that it stands for."""
+    gradient = dual.weights * point.slack
+    direction = None
+    if len(gradient) <= _SMALL:
+        direction = _direct(dual, point, gradient)
+    if direction is None:
+        direction = _by_conjugate_gradients(dual, point, gradient, tol)
+    return direction, sqrt(max(float(-gradient @ direction), 0.0))
+
+
+def _direct(dual: Dual, point: Point, gradient: _Vector) -> _Vector | None:
+    """Solve for the direction by a factorisation, which bears ill conditioning."""
+    scale = 1 / np.sqrt(dual.curvature_diagonal(point))
+    hessian = dual.curvature_matrix(point) * np.outer(scale, scale)
+    solution: _Vector
+    _, solution, failure = dposv(hessian, -gradient * scale)
+    return None if failure else solution * scale
+
+
+def _by_conjugate_gradients(
+    dual: Dual, point: Point, gradient: _Vector, tol: float
+) -> _Vector:
+    """Solve for the direction by preconditioned conjugate gradients.
 
     The decrement is exact for the direction that is returned, however early the
     iteration was stopped.
     """
-    gradient = dual.weights * point.slack
     precondition = 1 / dual.curvature_diagonal(point)
     direction = np.zeros_like(gradient)
     rest = -gradient
@@ -229,7 +260,7 @@ def _newton_direction(dual: Dual, point: Point, tol: float) -> tuple[_Vector, fl
         if energy <= forcing * first:
             break
         search = scaled + energy / before * search
-    return direction, sqrt(max(float(-gradient @ direction), 0.0))
+    return direction
 
 
 def _next_point(

@@ -11,6 +11,9 @@ __all__ = ["EntryMeasurements", "shrunken_diagonal"]
 _LEAST_SHARE = 0.05
 #: and at least this, in units of the squared bound.
 _LEAST_VARIANCE = 1e-4
+#: What is known to be positive is believed to be off by a quarter at most: a completion
+#: would raise it, the more the less it is believed.
+_LARGEST_ERROR = 0.25
 
 
 class EntryMeasurements:
@@ -89,7 +92,7 @@ def shrunken_diagonal(
     values : ndarray of shape (n_features,)
         Within (0, 1].
     variances : ndarray of shape (n_features,)
-        What is left of the variances of the noise.
+        What is left of the variances of the noise, in proportion at most.
     """
     n_features = len(values)
     mean = float(values.mean())
@@ -101,7 +104,6 @@ def shrunken_diagonal(
         trust = true_spread / (true_spread + variances)
     of_the_mean = variances.mean() / n_features
     least = max(_LEAST_SHARE * mean, _LEAST_VARIANCE)
-    return (
-        np.clip(mean + trust * (values - mean), least, 1.0),
-        trust * variances + (1 - trust) ** 2 * of_the_mean,
-    )
+    shrunken = np.clip(mean + trust * (values - mean), least, 1.0)
+    left = trust * variances + (1 - trust) ** 2 * of_the_mean
+    return shrunken, np.minimum(left, (_LARGEST_ERROR * shrunken) ** 2)
