@@ -32,6 +32,8 @@ PURE_ROOMS = (
     "skdp.causal.orientation",
     "skdp.causal.answerers",
     "skdp.covariance.maximum_entropy",
+    "skdp.covariance.entries",
+    "skdp.covariance.adaptive_rounds",
     "skdp.covariance.denoising",
 )
 BUILT_ROOMS = (
