@@ -8,7 +8,7 @@ against the empirical second moments; methods are compared by the geometric mean
 the cells of the ratio to the Gaussian mechanism with projection ("SSP + PSD"). The
 estimators are given the epsilon that the tight conversion makes of rho at delta = 1e-6.
 
-With --methods only these are fitted again, and the others taken from the kept results.
+With --methods only these are fitted again, the others are taken from the kept results.
 """
 
 from __future__ import annotations
@@ -236,12 +236,12 @@ def draw(cells: dict[str, Any], names: list[str]) -> None:
     figure.savefig(RESULTS / "covariance.png", dpi=130)
 
 
-def kept(methods: list[str], name: str) -> dict[str, Any]:
-    """Return the kept results of the methods that are not measured again."""
+def kept(name: str) -> dict[str, Any]:
+    """Return the kept cells of all methods."""
     path = RESULTS / f"{name}.json"
-    if methods == list(METHODS) or not path.exists():
-        return {}
-    return dict(json.loads(path.read_text())["results"]["cells"])
+    return (
+        dict(json.loads(path.read_text())["results"]["cells"]) if path.exists() else {}
+    )
 
 
 def main() -> None:
@@ -256,16 +256,14 @@ def main() -> None:
             1,
             "covariance_quick",
         )
-    cells = kept(options.methods, name)
+    measured: dict[str, Any] = {}
     for method in options.methods:
-        cells[method] = measure(method, names, n_seeds)
-        report(cells, names, name, n_seeds)
+        measured[method] = measure(method, names, n_seeds)
+        report(kept(name) | measured, names, name, n_seeds)
 
 
 def report(cells: dict[str, Any], names: list[str], name: str, n_seeds: int) -> None:
     """Print and keep what there is so far."""
-    if REFERENCE not in cells:
-        return
     cells = {method: cells[method] for method in METHODS if method in cells}
     tables = {metric: summary(cells, names, metric) for metric in METRICS[:2]}
     tables |= {metric: averages(cells, names, metric) for metric in METRICS[2:]}
