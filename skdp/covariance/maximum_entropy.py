@@ -39,7 +39,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from .dual_newton import Dual, minimise
+from .dual import Dual
+from .newton import minimise
 
 __all__ = ["Completion", "maximum_entropy_completion"]
 

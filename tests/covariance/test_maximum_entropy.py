@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from skdp.covariance import maximum_entropy_completion
-from skdp.covariance.dual_newton import Dual, minimise
+from skdp.covariance.dual import Dual
+from skdp.covariance.newton import minimise
 
 
 def symmetric(rng, d, scale=1.0):
