@@ -40,12 +40,17 @@ Matrix = NDArray[np.float64]
 
 #: Share of the noise that is added for the split.
 _FISSION = 0.7
-_N_SPLITS = 3
+
+#: In more columns than these one split tells enough, and a dense graph takes long.
+_MANY_COLUMNS = 200
 
 #: An entry that is this many times the noise away from a graphical model counts as
 #: measured; the looser cut is in units of the largest of m noises, sqrt(2 log m).
 _CUTS = (0.9, 2.6)
-_MOST_ROUNDS = 6
+_MOST_ROUNDS = 3
+
+#: A completion that is combined with others need not be exact.
+_LOOSE = 1e-2
 
 
 def threshold(matrix: Matrix, least: float) -> Matrix:
@@ -124,7 +129,7 @@ def graphical(measured: Measurement, cut: float) -> Matrix:
         mask.ravel()[chosen] = True
         mask |= mask.T
         completion = maximum_entropy_completion(
-            values, variances, mask, initial=precision, tol=1e-5
+            values, variances, mask, initial=precision, tol=_LOOSE
         )
         model, precision = completion.covariance, completion.precision
     return model
@@ -201,8 +206,9 @@ def candidates(measured: Measurement) -> dict[str, Matrix]:
     models = {
         "diagonal": diagonal,
         "graphical": graphical(measured, _CUTS[0] * largest),
-        "dense graphical": graphical(measured, _CUTS[1]),
     }
+    if d <= _MANY_COLUMNS:
+        models["dense graphical"] = graphical(measured, _CUTS[1])
     for name, model in models.items():
         spectral = shrink_spectrum(measured, model)
         found[name] = model
@@ -231,7 +237,7 @@ def denoise(measured: Measurement) -> tuple[Matrix, dict[str, float]]:
     # Z has to be independent of the noise, not secret: the draws are the same always.
     rng = np.random.default_rng(0)
     gram: float | Matrix = 0.0
-    for _ in range(_N_SPLITS):
+    for _ in range(3 if len(measured.matrix) <= _MANY_COLUMNS else 1):
         first, second = measured.split(_FISSION, rng)
         errors = np.array(
             [(f - second.matrix).ravel() for f in candidates(first).values()]
