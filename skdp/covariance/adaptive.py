@@ -32,7 +32,6 @@ class AdaptiveCovariance(PrivateCovariance):
     The rest buys either all second moments of the clipped rows, or their eigenvalues
     and eigenvectors apart, whichever has the smaller bound on its noise.
 
-
     Parameters
     ----------
     epsilon : float > 0, default=1.0

@@ -24,7 +24,6 @@ class SeparateCovariance(PrivateCovariance):
     eigenvectors are used; the other half the eigenvalues, whose L2 sensitivity
     sqrt(2) d / n does not grow with the number of entries.
 
-
     Parameters
     ----------
     epsilon : float > 0, default=1.0

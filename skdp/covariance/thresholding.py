@@ -26,7 +26,6 @@ class ThresholdedCovariance(PrivateCovariance):
     diagonal are kept where they exceed ``gamma sqrt(log(d)/n) + noise_multiple * sd *
     sqrt(log d)``, and the result is projected to a positive definite matrix.
 
-
     Parameters
     ----------
     epsilon : float > 0, default=1.0

@@ -95,13 +95,13 @@ class CrossMoments(_ClippedQuery):
     ----------
     pairs : tuple of (int, int)
         Positions of the columns, i <= j, none twice.
+    rows : RowGrid
+        How the rows are clipped and rounded.
     clip : ndarray of shape (d, d), optional
         Products x_i x_j are clipped to +-clip[i, j], in (0, 1], and divided by it.
     with_diagonals : bool, default=False
         Whether to bring the diagonals along; excludes `clip` (the joint sensitivity
         would be sqrt(7)) and diagonal pairs.
-    rows : RowGrid
-        How the rows are clipped and rounded.
 
     Examples
     --------
@@ -232,11 +232,11 @@ class MomentErrors(_ClippedQuery):
     ----------
     estimate : ndarray of shape (d, d)
         What is known already: the second moments of a model, from released answers.
-    clip : ndarray of shape (d, d), optional
-        Products x_i x_j, and the estimate, are clipped to +-clip[i, j], in (0, 1], and
-        divided by it.
     rows : RowGrid
         How the rows are clipped and rounded.
+    clip : ndarray of shape (d, d), optional
+        Products x_i x_j are clipped to +-clip[i, j], in (0, 1], and divided by it, as
+        is the estimate.
     """
 
     estimate: NDArray[np.float64]

@@ -20,7 +20,13 @@ __all__ = ["Eigenvalues", "Trace"]
 
 @dataclass(frozen=True, eq=False)
 class Trace(MomentQuery):
-    """The sum of the squared norms of the rows; each lies in [0, R]."""
+    """The sum of the squared norms of the rows; each lies in [0, R].
+
+    Parameters
+    ----------
+    rows : RowGrid
+        How the rows are clipped and rounded.
+    """
 
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
         """Return ()."""
@@ -37,6 +43,7 @@ class Trace(MomentQuery):
         Returns
         -------
         ndarray of int64, shape ()
+            In squared steps of the grid.
         """
         return np.asarray(np.trace(records.cross_products(self.rows)))
 
@@ -67,6 +74,11 @@ class Eigenvalues(MomentQuery):
     Frobenius norm, |xx' - yy'|^2 = A^2 + B^2 - 2 (x'y)^2 <= 2 R^2; by Lidskii in L1 by
     no more than its nuclear norm, at most A + B; by Weyl each by its spectral norm, at
     most max(A, B).
+
+    Parameters
+    ----------
+    rows : RowGrid
+        How the rows are clipped and rounded.
     """
 
     integral: ClassVar[bool] = False
@@ -91,6 +103,7 @@ class Eigenvalues(MomentQuery):
         Returns
         -------
         ndarray of float64, shape (d,)
+            In units of 1, not of a step.
         """
         products = records.cross_products(self.rows) * self.rows.unit**2
         return np.linalg.eigvalsh(products)

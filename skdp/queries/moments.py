@@ -247,6 +247,11 @@ class Diagonal(MomentQuery):
 
     Squares lie in [0, 1], so that each changes by at most 1, and all of them by at most
     sqrt(min(d, 2 R min(1, R))) in L2.
+
+    Parameters
+    ----------
+    rows : RowGrid
+        How the rows are clipped and rounded.
     """
 
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
@@ -264,6 +269,7 @@ class Diagonal(MomentQuery):
         Returns
         -------
         ndarray of int64, shape (d,)
+            In squared steps of the grid.
         """
         return records.cross_products(self.rows).diagonal().copy()
 
@@ -295,6 +301,11 @@ class Sums(MomentQuery):
     """The sums of the coordinates: n times the mean.
 
     Two points of a ball are at most 2 sqrt(R) apart.
+
+    Parameters
+    ----------
+    rows : RowGrid
+        How the rows are clipped and rounded.
     """
 
     @property
@@ -317,6 +328,7 @@ class Sums(MomentQuery):
         Returns
         -------
         ndarray of int64, shape (d,)
+            In steps of the grid.
         """
         return records.sums(self.rows)
 

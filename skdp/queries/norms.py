@@ -66,6 +66,7 @@ class NormScores(MomentQuery):
         Returns
         -------
         ndarray of int64, shape (n_candidates,)
+            In units of 1/1024 of a row.
         """
         norms = np.sort(records.squared_norms(self.rows)) * self.rows.unit**2
         above = len(norms) - np.searchsorted(norms, self.squared_radii, side="right")
@@ -125,6 +126,7 @@ class SquaredExcess(MomentQuery):
         Returns
         -------
         ndarray of int64, shape ()
+            In squared steps of the grid.
         """
         norms = records.squared_norms(self.rows)
         limit = int(self.squared_radius / self.unit)
