@@ -175,7 +175,8 @@ class PrivateCovariance(
             noise = plan.noise(plan.n_features)  # of the diagonal alone
         else:
             noise = float(np.sqrt(np.nansum(error**2)))
-        return bool(noise >= np.linalg.norm(estimate.matrix))
+        # Second moments in the cube have a norm of at most d.
+        return noise >= min(float(np.linalg.norm(estimate.matrix)), plan.n_features)
 
     def _warn_of_noise(self, plan: Plan) -> None:
         # Only now: as an error, it must not undo a fit that has been paid for.

@@ -66,9 +66,7 @@ def fitted_pca(
     d = len(covariance)
     k = d if n_components is None else int(n_components)
     if not 1 <= k <= d:
-        raise ValueError(
-            f"n_components must lie between 1 and {d}, got {n_components}."
-        )
+        raise ValueError(f"n_components must be from 1 to {d}, got {n_components}.")
     values, vectors = np.linalg.eigh(covariance)
     values, components = np.maximum(values[::-1], 0), vectors.T[::-1][:k].copy()
     largest = np.abs(components).argmax(axis=1)
