@@ -21,7 +21,7 @@ __all__ = ["AdaptiveCovariance"]
 _N_RADII = 10
 
 #: Error of the eigenvectors in units of its bound's root.
-_VECTORS = 1.0
+_VECTORS = 0.5
 
 
 class AdaptiveCovariance(PrivateCovariance):
