@@ -61,7 +61,7 @@ def test_the_combination_is_about_as_good_as_the_best(truth, noise):
 
 
 def test_each_truth_has_its_denoiser():
-    found = candidates(measure(chain(), 0.05))
+    found = candidates(measure(chain(), 0.02))
     plain = np.linalg.norm(found["projection"] - chain())
     assert np.linalg.norm(found["graphical"] - chain()) < 0.9 * plain
     found = candidates(measure(spikes(), 0.1))
