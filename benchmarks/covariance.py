@@ -1,6 +1,6 @@
 """Private covariances side by side, over 18 data sets and four budgets.
 
-    python benchmarks/covariance.py [--quick] [--methods NAME ...]
+    python benchmarks/covariance.py [--quick] [--methods ...] [--data-sets ...]
 
 Every estimator is fitted to centred rows within known bounds, five times with other
 noise. A cell, a data set with a budget rho, has the median errors over these fits,
@@ -8,7 +8,8 @@ against the empirical second moments; methods are compared by the geometric mean
 the cells of the ratio to the Gaussian mechanism with projection ("SSP + PSD"). The
 estimators are given the epsilon that the tight conversion makes of rho at delta = 1e-6.
 
-With --methods only these are fitted again, the others are taken from the kept results.
+With --methods or --data-sets only these are fitted again, and the others are taken from
+the kept results; with none after --methods, these are only summed up.
 """
 
 from __future__ import annotations
@@ -247,7 +248,8 @@ def kept(name: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="3 data sets, 1 seed")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--data-sets", nargs="+", choices=DATA_SETS)
     options = parser.parse_args()
     names, n_seeds, name = list(DATA_SETS), 5, "covariance"
     if options.quick:
@@ -256,15 +258,25 @@ def main() -> None:
             1,
             "covariance_quick",
         )
-    measured: dict[str, Any] = {}
+    chosen = options.data_sets or names
+    measured: dict[str, Any] = {method: {} for method in options.methods}
     for method in options.methods:
-        measured[method] = measure(method, names, n_seeds)
-        report(kept(name) | measured, names, name, n_seeds)
+        for data_set in chosen:
+            measured[method] |= measure(method, [data_set], n_seeds)
+        report(merged(kept(name), measured), names, name, n_seeds)
+    if not options.methods:
+        report(kept(name), names, name, n_seeds)
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return the cells of both, the new ones where they are."""
+    return old | {method: old.get(method, {}) | cells for method, cells in new.items()}
 
 
 def report(cells: dict[str, Any], names: list[str], name: str, n_seeds: int) -> None:
     """Print and keep what there is so far."""
-    cells = {method: cells[method] for method in METHODS if method in cells}
+    every_cell = cells
+    cells = {m: cells[m] for m in METHODS if set(names) <= set(cells.get(m, ()))}
     tables = {metric: summary(cells, names, metric) for metric in METRICS[:2]}
     tables |= {metric: averages(cells, names, metric) for metric in METRICS[2:]}
     results: dict[str, Any] = {
@@ -275,7 +287,7 @@ def report(cells: dict[str, Any], names: list[str], name: str, n_seeds: int) -> 
     }
     if "PACE" in cells:
         results["claims"] = claims(cells, names)
-    keep(name, results | {"cells": cells}, ["matplotlib"])
+    keep(name, results | {"cells": every_cell}, ["matplotlib"])
     if len(cells) == len(METHODS):
         print("\n\n".join(tables.values()))
         print(json.dumps({k: results[k] for k in ("wins", "claims")}, indent=1))
