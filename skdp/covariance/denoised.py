@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skdp._sklearn import StrOptions
+from skdp.covariance.adaptive_rounds import RoundSettings, adaptive_completion
 from skdp.covariance.base import PrivateCovariance
 from skdp.covariance.denoising import denoise
+from skdp.covariance.entry_answers import CuratedEntries
 from skdp.covariance.full_measurement import measure_moments
+from skdp.covariance.measurement import Measurement
 from skdp.covariance.plans import Estimate, Plan
 from skdp.privacy import Curator
 from skdp.queries import NormScores
@@ -19,6 +25,9 @@ __all__ = ["DenoisedCovariance"]
 
 #: Share of the budget that buys the radius.
 _RADIUS_SHARE = 0.06
+
+#: Share of the rest that buys all entries, where the others buy chosen ones.
+_PROBE_SHARE = 0.5
 
 #: Candidates r^2 = d 2^(-k/3) of the radius.
 _N_RADII = 27
@@ -53,6 +62,10 @@ class DenoisedCovariance(PrivateCovariance):
         Share of the budget that buys the mean, unless `assume_centered`.
     store_precision : bool, default=True
         Whether the inverse is kept.
+    strategy : {"full", "pace"}, default="full"
+        "full": one measurement of all entries. "pace": half of the budget buys that,
+        the rest single entries as in `PaceGGMCovariance`, whose model joins the others;
+        better for tight bounds, many columns and small budgets with sparse graphs.
     random_state : int, RandomState or None, default=None
         None: cryptographic noise. An int makes the fit reproducible, for tests and
         papers; a known seed voids the guarantee.
@@ -96,6 +109,7 @@ class DenoisedCovariance(PrivateCovariance):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateCovariance._parameter_constraints,
+        "strategy": [StrOptions({"full", "pace"})],
     }
 
     def __init__(
@@ -109,6 +123,7 @@ class DenoisedCovariance(PrivateCovariance):
         assume_centered: bool = False,
         mean_share: float = 0.1,
         store_precision: bool = True,
+        strategy: str = "full",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -119,17 +134,31 @@ class DenoisedCovariance(PrivateCovariance):
         self.assume_centered = assume_centered
         self.mean_share = mean_share
         self.store_precision = store_precision
+        self.strategy = strategy
         self.random_state = random_state
 
     def _estimate(self, curator: Curator, plan: Plan) -> Estimate:
         price = _RADIUS_SHARE * plan.rho
         self.radius_ = self._radius(curator, plan, price)
-        measured = measure_moments(
-            curator, plan, rho=plan.rho - price, radius=self.radius_
-        )
-        matrix, self.weights_ = denoise(measured)
+        rest = replace(plan, rho=plan.rho - price)
+        measured, more = self._measure(curator, rest)
+        matrix, self.weights_ = denoise(measured, more)
         floor = 0.3 * measured.noise * sqrt(plan.n_features)
         return Estimate(matrix, measured.standard_error, floor=floor)
+
+    def _measure(
+        self, curator: Curator, plan: Plan
+    ) -> tuple[Measurement, dict[str, NDArray[np.float64]]]:
+        """Buy all entries at once, or fewer of these and some entries again."""
+        if self.strategy == "full" or plan.n_features == 1:
+            return measure_moments(curator, plan, radius=self.radius_), {}
+        price = _PROBE_SHARE * plan.rho
+        measured = measure_moments(curator, plan, rho=price, radius=self.radius_)
+        left = replace(plan, rho=plan.rho - price)
+        rounds = adaptive_completion(
+            CuratedEntries(curator, left), plan.n_features, left.rho, RoundSettings()
+        )
+        return measured, {"adaptive": rounds.completion.covariance}
 
     def _radius(self, curator: Curator, plan: Plan, price: float) -> float:
         """Buy a radius that few rows exceed, by the exponential mechanism."""

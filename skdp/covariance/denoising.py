@@ -15,6 +15,7 @@ Wasserman and Ramdas, "Data fission: splitting a single data point", 2023. Breim
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import log, sqrt
 
 import numpy as np
@@ -182,13 +183,17 @@ def shrink_residual(measured: Measurement, model: Matrix) -> Matrix:
     return project_to_psd(model + kept * residual)
 
 
-def candidates(measured: Measurement) -> dict[str, Matrix]:
+def candidates(
+    measured: Measurement, more: Mapping[str, Matrix] | None = None
+) -> dict[str, Matrix]:
     """Denoise in every way there is.
 
     Parameters
     ----------
     measured : Measurement
         The noisy matrix; d >= 2.
+    more : mapping of str to ndarray of shape (d, d), optional
+        Further models, made without this matrix.
 
     Returns
     -------
@@ -206,6 +211,7 @@ def candidates(measured: Measurement) -> dict[str, Matrix]:
     models = {
         "diagonal": diagonal,
         "graphical": graphical(measured, _CUTS[0] * largest),
+        **(more or {}),
     }
     if d <= _MANY_COLUMNS:
         models["dense graphical"] = graphical(measured, _CUTS[1])
@@ -217,13 +223,17 @@ def candidates(measured: Measurement) -> dict[str, Matrix]:
     return found
 
 
-def denoise(measured: Measurement) -> tuple[Matrix, dict[str, float]]:
+def denoise(
+    measured: Measurement, more: Mapping[str, Matrix] | None = None
+) -> tuple[Matrix, dict[str, float]]:
     """Combine the denoisers by their errors on splits of the noisy matrix.
 
     Parameters
     ----------
     measured : Measurement
         The noisy matrix, with Gaussian noise of known size.
+    more : mapping of str to ndarray of shape (d, d), optional
+        Further models, made of other answers: independent of this noise.
 
     Returns
     -------
@@ -240,10 +250,10 @@ def denoise(measured: Measurement) -> tuple[Matrix, dict[str, float]]:
     for _ in range(3 if len(measured.matrix) <= _MANY_COLUMNS else 1):
         first, second = measured.split(_FISSION, rng)
         errors = np.array(
-            [(f - second.matrix).ravel() for f in candidates(first).values()]
+            [(f - second.matrix).ravel() for f in candidates(first, more).values()]
         )
         gram = gram + errors @ errors.T
-    found = candidates(measured)
+    found = candidates(measured, more)
     weights = _best_weights(np.asarray(gram))
     matrix = sum(w * f for w, f in zip(weights, found.values(), strict=True))
     return np.asarray(matrix), dict(zip(found, weights.tolist(), strict=True))

@@ -189,3 +189,17 @@ def test_ties_do_not_return_a_huge_radius():
             1.0, bounds=1.0, assume_centered=True, random_state=0
         ).fit(np.zeros((5000, 40)))
     assert model.radius_ < 0.5
+
+
+def test_single_entries_may_join():
+    X = records(chain())
+    options = {"bounds": 1.0, "assume_centered": True, "random_state": 0}
+    model = DenoisedCovariance(1.0, strategy="pace", **options).fit(X)
+    mechanisms = [entry.mechanism for entry in model.ledger_]
+    assert mechanisms[:3] == ["exponential", "gaussian", "gaussian"]
+    assert "top_k" in mechanisms
+    assert "adaptive" in model.weights_
+    assert model.ledger_.entries[1].rho == pytest.approx(0.47 * model.rho_)
+    assert model.ledger_.total() == pytest.approx(1.0, rel=1e-6)
+    alone = DenoisedCovariance(1.0, strategy="pace", **options).fit(X[:, :1])
+    assert len(alone.ledger_) == 2
