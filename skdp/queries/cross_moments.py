@@ -225,8 +225,8 @@ class CrossMoments(_ClippedQuery):
 class MomentErrors(_ClippedQuery):
     """How far the entries above the diagonal are from n times an estimate.
 
-    The scores of a selection: |sum of x_i x_j - n estimate_ij| of every pair i < j;
-    each changes by no more than its entry, 2.
+    The scores of a selection: the distance of the sum of x_i x_j from n estimate_ij for
+    every pair i < j; each changes by no more than its entry, 2.
 
     Parameters
     ----------

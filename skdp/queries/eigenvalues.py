@@ -71,7 +71,7 @@ class Eigenvalues(MomentQuery):
     """The eigenvalues of X'X, in ascending order.
 
     By Hoffman and Wielandt they change in L2 by no more than the matrix does in the
-    Frobenius norm, |xx' - yy'|^2 = A^2 + B^2 - 2 (x'y)^2 <= 2 R^2; by Lidskii in L1 by
+    Frobenius norm, whose square is A^2 + B^2 - 2 (x'y)^2 <= 2 R^2; by Lidskii in L1 by
     no more than its nuclear norm, at most A + B; by Weyl each by its spectral norm, at
     most max(A, B).
 

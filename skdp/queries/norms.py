@@ -22,9 +22,10 @@ _COUNT_STEP = 2.0**-10
 
 @dataclass(frozen=True, eq=False)
 class NormScores(MomentQuery):
-    """Scores of radii: -|number of rows above it - target| - price.
+    """Scores of radii: how close the number of rows above it is to a target.
 
-    A record is one row, above a radius or not: every score changes by at most 1.
+    Minus the distance, minus a price. A record is one row, above a radius or not: every
+    score changes by at most 1.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class NormScores(MomentQuery):
 
 @dataclass(frozen=True, eq=False)
 class SquaredExcess(MomentQuery):
-    """The sum of (|x|^2 - r^2)_+ over the rows: what clipping to r takes away.
+    """The sum over rows of what the squared norm exceeds r^2 by.
 
     Every term lies between 0 and R - r^2.
 
