@@ -271,3 +271,22 @@ def test_a_curator_refuses_them_before_anything_is_spent(query, schema, n, error
     with pytest.raises(error):
         curator.gaussian(query, rho=0.01)
     assert len(curator.ledger) == 0
+
+
+def test_every_mechanism_answers_in_units_of_one_not_of_a_step():
+    X = np.full((9, 2), 0.5)
+    records = BoundedMatrix(columns(2), X)
+    curator = Curator(records, PrivacyLedger(1e6, 0.5, failure=0.25), random_state=0)
+    query, truth = Trace(), 4.5
+    assert curator.laplace(query, epsilon=1e3) == pytest.approx(truth, abs=0.1)
+    assert curator.gaussian(query, rho=1e3) == pytest.approx(truth, abs=0.5)
+    sieve = curator.sparse_vector(rounds=2, epsilon=1e3)
+    assert not sieve.ask(query, truth - 1)
+    assert sieve.ask(query, truth + 1)
+    examined = curator.sieve_and_examine(
+        rounds=1, sieve_epsilon=1e3, examine_epsilon=1e3
+    )
+    assert not examined.ask(query, truth - 1, tweak=-1.0)
+    assert examined.ask(query, truth + 1, tweak=1.0)
+    noisy = curator.median(query, n_blocks=3, low=0, high=9, epsilon=1e3, delta=0.1)
+    assert noisy == pytest.approx(1.5, abs=0.1)
