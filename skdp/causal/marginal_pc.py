@@ -14,7 +14,7 @@ from skdp._sklearn import Interval, StrOptions
 from skdp.base import PrivateEstimator, all_or_nothing
 from skdp.causal.discovery import CausalDiscovery
 from skdp.causal.findings import TABLE_TESTS, Findings, SearchSettings
-from skdp.causal.pair_release import PairRelease
+from skdp.causal.pair_release import DEFAULT_ORDER, PairRelease
 from skdp.causal.preconditions import refuse_large_release
 from skdp.causal.skeleton import Skeleton
 from skdp.causal.table_release import TableRelease
@@ -26,7 +26,7 @@ from skdp.warn import warn_user
 
 __all__ = ["MarginalPC"]
 
-#: Above so many cells of the full table "auto" releases pairs.
+#: Above so many cells of the full table "auto" releases pairs, if delta allows it.
 LARGEST_AUTO_TABLE = 10_000
 
 
@@ -48,7 +48,7 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         released with pure epsilon, whatever delta.
     source : {"auto", "table", "pairs"}, default="auto"
         What is released. "auto" takes the full table if it has at most 10 000 cells,
-        by the schema.
+        by the schema, or if delta is 0.
     independence_test : {"cmh", "kendall", "total_variation", "strata_chi2", "both"}, \
             default="cmh"
         Test on tables. "cmh" (generalised Cochran-Mantel-Haenszel) adds residuals up
@@ -60,8 +60,8 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         Level of the tests. "auto" is min(.05, .3/sqrt(n)), and on a full table up to .1
         where the privacy noise outweighs sampling.
     max_order : int, optional
-        Largest size of a conditioning set; by default unlimited for a full table, 2 for
-        pairs.
+        Largest size of a conditioning set; by default unlimited for a full table of at
+        most 10 000 cells, else 2.
     denoise : {"full", "calibrated"} or None, default="full"
         Noisy tables are projected to counts without negatives. "full" finds most edges
         but its tests reject up to three times too often; "calibrated" keeps their
@@ -229,8 +229,9 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
     def _refuse_large_domain(self, records: CountTable) -> None:
         schema = records.schema
         if self.source == "auto":
-            small = schema.size <= LARGEST_AUTO_TABLE
-            self.source_ = "table" if small else "pairs"
+            # Pairs have no pure form.
+            table = schema.size <= LARGEST_AUTO_TABLE or not self.delta
+            self.source_ = "table" if table else "pairs"
         else:
             self.source_ = self.source
         refuse_large_release(schema, self.source_)
@@ -256,9 +257,8 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
             )
         if self.source_ == "pairs" and not self.delta > 0:
             raise ValueError(
-                "source='pairs', which so large a domain needs, has Gaussian noise and "
-                "no pure form: pass a small delta, such as delta=1e-6. Or release the "
-                "full table of fewer columns or levels. Nothing was spent."
+                "source='pairs' has Gaussian noise and no pure form: pass a small "
+                "delta, such as delta=1e-6, or source='table'. Nothing was spent."
             )
 
     def _released(
@@ -309,10 +309,16 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         return SearchSettings(
             independence_test=self.independence_test,
             alpha=self.alpha,
-            max_order=self.max_order,
+            max_order=self._largest_order(),
             denoise=self.denoise,
             keep_rule=bool(self.keep_rule),
         )
+
+    def _largest_order(self) -> int | None:
+        small = self.schema_.size <= LARGEST_AUTO_TABLE
+        if self.max_order is None and not (self.source_ == "table" and small):
+            return DEFAULT_ORDER
+        return self.max_order
 
     def _public_facts(self) -> tuple[str, ...]:
         released = {

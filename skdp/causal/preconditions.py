@@ -77,7 +77,7 @@ def refuse_large_release(schema: Schema, source: str) -> None:
     if size > LARGEST_RELEASE:
         largest = sorted(schema, key=lambda column: -column.n_levels)[:4]
         named = ", ".join(f"{c.name!r} ({c.n_levels} levels)" for c in largest)
-        other = ", or take source='pairs'" if source == "table" else ""
+        other = ", or take source='pairs' and a delta > 0" if source == "table" else ""
         raise ModelTooLargeError(
             f"source={source!r} needs a table of {size} cells, more than "
             f"{LARGEST_RELEASE}. The columns with most levels are {named}: give them "

@@ -459,10 +459,17 @@ def test_auto_goes_by_the_schema_alone(levels, source):
             assert model.fit(records).source_ == source
 
 
-@pytest.mark.parametrize("source", ["auto", "pairs"])
-def test_pairs_need_a_delta_and_say_so_before_anything_is_spent(source):
+def test_a_wide_domain_without_delta_is_one_pure_table_up_to_order_two():
     schema = of_levels(*(2,) * 14)
-    model = MarginalPC(1.0, source=source, schema=schema)
+    model = MarginalPC(1.0, schema=schema, random_state=0).fit(few_records(schema))
+    assert model.source_ == "table"
+    assert model.ledger_.total(0.0) == 1.0
+    assert max(map(len, model.separating_sets_.values())) <= 2
+
+
+def test_pairs_need_a_delta_and_say_so_before_anything_is_spent():
+    schema = of_levels(*(2,) * 14)
+    model = MarginalPC(1.0, source="pairs", schema=schema)
     with (
         BudgetAccountant(5) as accountant,
         pytest.raises(ValueError, match=r"delta=1e-6.* Nothing was spent"),
