@@ -10,6 +10,7 @@ from .covariance import (
     SeparateCovariance,
     ThresholdedCovariance,
 )
+from .pgm import PGMEstimator
 from .privacy import BudgetAccountant
 from .records import Categorical, Numeric, Ordinal, Schema
 
@@ -28,6 +29,7 @@ __all__ = [
     "Numeric",
     "Ordinal",
     "PC",
+    "PGMEstimator",
     "PaceGGMCovariance",
     "PrivPC",
     "SVTPC",

@@ -11,10 +11,12 @@ from .dependence_base import DependenceQuery
 from .eigenvalues import Eigenvalues, Trace
 from .evidence import DependenceEvidence
 from .interactions import Interactions, PairInteractions
+from .linear import LinearMarginal
 from .marginals import Marginal
 from .margins import IndependenceMargins, Question
 from .moments import Diagonal, MomentQuery, SecondMoments, Sums
 from .norms import NormScores, SquaredExcess
+from .scores import MarginalDistances
 from .total_variation import TotalVariationDependence
 
 __all__ = [
@@ -28,7 +30,9 @@ __all__ = [
     "IndependenceMargins",
     "Interactions",
     "KendallDependence",
+    "LinearMarginal",
     "Marginal",
+    "MarginalDistances",
     "MomentErrors",
     "MomentQuery",
     "NormScores",

@@ -8,6 +8,7 @@ one PrivacyLeakWarning names all such columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from skdp.exceptions import PrivacyLeakWarning, SchemaError
 from skdp.records.encoding import as_column, is_missing
 from skdp.records.frames import CodedColumn, Values, read_table
+from skdp.records.missing import missing_entries, select_entries
 from skdp.records.schema import Categorical, Column, Numeric, Ordinal, Schema
 from skdp.warn import warn_user
 
@@ -27,7 +29,10 @@ _SMALLEST = 1e-300
 
 
 def infer_schema(
-    X: Any, names: Sequence[str] | None = None, warn: bool = True
+    X: Any,
+    names: Sequence[str] | None = None,
+    warn: bool = True,
+    missing: bool = False,
 ) -> Schema:
     """Read a schema off a table.
 
@@ -44,6 +49,9 @@ def infer_schema(
         Names of the d columns in place of the table's own.
     warn : bool, default=True
         Whether to warn of columns whose levels were read off the records.
+    missing : bool, default=False
+        Whether a column with missing values is declared with ``missing=True``; if not,
+        it is refused.
 
     Returns
     -------
@@ -76,8 +84,9 @@ def infer_schema(
         raise SchemaError(
             f"{len(names)} names were given for {len(table.names)} columns."
         )
+    infer = _infer_known if missing else _infer
     schema = Schema(
-        tuple(_infer(n, v) for n, v in zip(names, table.columns, strict=True))
+        tuple(infer(n, v) for n, v in zip(names, table.columns, strict=True))
     )
     leaky = [
         repr(name)
@@ -92,6 +101,14 @@ def infer_schema(
             PrivacyLeakWarning,
         )
     return schema
+
+
+def _infer_known(name: str, values: Values) -> Column:
+    """Read a declaration off the entries that are not missing."""
+    gone = missing_entries(values)
+    if not gone.any():
+        return _infer(name, values)
+    return replace(_infer(name, select_entries(values, ~gone)), missing=True)
 
 
 def _infer(name: str, values: Values) -> Column:

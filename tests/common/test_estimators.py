@@ -16,8 +16,18 @@ from support.families import COVARIANCE, FAMILY_OF, PRIVATE, a_frame, build
 
 import skdp
 import skdp.base
-from skdp import EMPC, PC, SVTPC, BudgetAccountant, GaussianPC, MarginalPC, PrivPC
+from skdp import (
+    EMPC,
+    PC,
+    SVTPC,
+    BudgetAccountant,
+    GaussianPC,
+    MarginalPC,
+    PGMEstimator,
+    PrivPC,
+)
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, SchemaError
+from skdp.pgm.strategies import Independent
 from skdp.privacy import Curator
 
 
@@ -43,6 +53,9 @@ def test_every_public_estimator_is_listed() -> None:
         *(PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)),
         *(MarginalPC(), EMPC(), GaussianPC(), SVTPC()),
         *(getattr(skdp, name)(random_state=0) for name in COVARIANCE.builders),
+        PGMEstimator(),
+        PGMEstimator(1.0, 1e-6, imputation="draw", random_state=0),
+        PGMEstimator(strategy=Independent(), imputation="mean"),
     ]
 )
 def test_scikit_learn_checks(estimator, check) -> None:
@@ -105,7 +118,8 @@ def replaying(tape):
         """Pays as a curator does, looks at no record, and gives out the tape."""
 
         def _evaluate(self, query, *args, **kwargs):
-            return np.zeros(query.shape(self.public), dtype=np.int64)
+            kind = np.int64 if query.integral else np.float64
+            return np.zeros(query.shape(self.public), dtype=kind)
 
         def _sample(self, *args, **kwargs):
             return None

@@ -47,6 +47,7 @@ PURE_ROOMS = (
 )
 BUILT_ROOMS = (
     "skdp.stats",
+    "skdp.graphical",
     "skdp.metrics",
     "skdp.plotting",
     "skdp.causal.skeleton",

@@ -20,7 +20,9 @@ from skdp.queries import (
     IndependenceMargins,
     Interactions,
     KendallDependence,
+    LinearMarginal,
     Marginal,
+    MarginalDistances,
     MomentErrors,
     MomentQuery,
     NormScores,
@@ -90,7 +92,9 @@ def test_queries_are_frozen_hashable_values(name, kind):
             [[Question(KendallDependence("a", "b"), 1.0)]]
         ),
         "Marginal": lambda: Marginal(["a", "b"]),
-        "PairInteractions": lambda: PairInteractions([("a", "b")]),
+        "PairInteractions": lambda: PairInteractions([["a", "b"]]),
+        "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
+        "MarginalDistances": lambda: MarginalDistances([Marginal("a")], [[3.0, 4.0]]),
         **MOMENTS,
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -101,7 +105,11 @@ def test_queries_are_frozen_hashable_values(name, kind):
         setattr(made, fields(made)[0].name, "x")
 
 
-OWN = {"x", "y", "given", "names", "pairs", "queries", "edges", "test"}
+# Matrices and the tables of a model are checked against the schema.
+OWN = {
+    "x", "y", "given", "names", "pairs", "queries", "edges", "test",
+    "query", "marginals", "tables",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name, kind", all_queries())

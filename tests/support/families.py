@@ -22,6 +22,7 @@ from skdp import (
     MarginalPC,
     Numeric,
     Ordinal,
+    PGMEstimator,
     PrivPC,
     Schema,
 )
@@ -127,7 +128,15 @@ COVARIANCE = Family(
     result=lambda model: model.covariance_.tolist(),
 )
 
-FAMILIES = (CAUSAL, COVARIANCE)
+DENSITY = Family(
+    builders={"PGMEstimator": lambda **kw: PGMEstimator(**{"random_state": 0, **kw})},
+    schema=CAUSAL.schema,
+    frame=a_frame,
+    others=_other_frame,
+    result=lambda model: {c: t.tolist() for c, t in model.marginals_.items()},
+)
+
+FAMILIES = (CAUSAL, COVARIANCE, DENSITY)
 
 #: The family of each public estimator.
 FAMILY_OF = {name: family for family in FAMILIES for name in family.builders}
