@@ -33,6 +33,7 @@ from skdp.queries import (
     PublicFacts,
     Query,
     SpearmanDependence,
+    TotalVariationDependence,
 )
 from skdp.records import CountTable, Ordinal, Schema
 
@@ -107,6 +108,7 @@ def cases() -> Iterator[Case]:
         (NormalizedKendallDependence, 200),
         (SpearmanDependence, 60),
         (SpearmanDependence, 200),
+        (TotalVariationDependence, 60),
     ):
         for levels in (2, 3, None):
             for n_strata in (1, 2, 3) if levels else (1, 2):

@@ -1,6 +1,6 @@
 """Differentially private graphical models as scikit-learn estimators."""
 
-from .causal import PC, MarginalPC, PrivPC
+from .causal import EMPC, PC, SVTPC, GaussianPC, MarginalPC, PrivPC
 from .covariance import (
     AdaptiveCovariance,
     CoinPressCovariance,
@@ -16,13 +16,16 @@ from .records import Categorical, Numeric, Ordinal, Schema
 __version__ = "0.1.0"
 
 __all__ = [
+    "EMPC",
     "PC",
+    "SVTPC",
     "AdaptiveCovariance",
     "BudgetAccountant",
     "Categorical",
     "CoinPressCovariance",
     "DenoisedCovariance",
     "GaussianMechanismCovariance",
+    "GaussianPC",
     "MarginalPC",
     "Numeric",
     "Ordinal",

@@ -13,7 +13,7 @@ from typing import Any
 
 import networkx as nx
 
-from skdp import PC, PrivPC
+from skdp import PC, MarginalPC, PrivPC
 from skdp.datasets import NETWORK_NAMES, BayesianNetwork, load_bayesian_network
 from skdp.metrics import (
     skeleton_f1_score,
@@ -24,6 +24,7 @@ from skdp.metrics import (
 from skdp.privacy import PrivacyLedger
 from skdp.report import purchase_in_words
 
+_ESTIMATORS = {"MarginalPC": MarginalPC, "PrivPC": PrivPC}
 _SMALLEST = nextafter(0.0, 1.0)
 _SUFFIXES = (".png", ".pdf", ".svg", ".jpg")
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     network = load_bayesian_network(options.network)
     records = network.sample(options.records, random_state=options.data_seed)
-    model = PrivPC(
+    model = _ESTIMATORS[options.estimator](
         options.epsilon,
         options.delta,
         schema=network.schema,
@@ -51,10 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as error:  # a budget too small for any noise
         parser.error(str(error))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what there is to warn of, PrivPC has said
+        warnings.simplefilter("ignore")  # what there is to warn of was said above
         reference = PC(schema=network.schema).fit(records)
     print(f"{options.records} records of {network.name}, sampled from its tables.\n")
-    print(_edges(network.causal_graph, model.causal_graph_), end="\n\n")
+    print(_edges(network, model), end="\n\n")
     print(_scores(network, model, reference), end="\n\n")
     print(_about_the_noise(options.noise_seed), end="\n\n")
     print(model.privacy_report(), end="\n\n")
@@ -109,8 +110,9 @@ def _parser() -> argparse.ArgumentParser:
 
     add("--network", "what to sample from", choices=NETWORK_NAMES, default="asia")
     add("--records", "how many to sample", type=_number(int, 2), default=100_000)
-    add("--epsilon", "of the fit", type=_number(float, _SMALLEST), default=3.0)
-    add("--delta", "of the fit", type=_number(float, 0, 1), default=1e-6)
+    add("--estimator", "what to fit", choices=_ESTIMATORS, default="MarginalPC")
+    add("--epsilon", "of the fit", type=_number(float, _SMALLEST), default=1.0)
+    add("--delta", "of the fit", type=_number(float, 0, 1), default=0.0)
     add("--data-seed", "of the sample", type=seed, default=0)
     secret = (
         "repeats the noise; a known seed voids the guarantee (default: fresh noise)"
@@ -122,9 +124,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _edges(truth: nx.DiGraph, learned: nx.DiGraph) -> str:
+def _edges(network: BayesianNetwork, model: MarginalPC | PrivPC) -> str:
     """Return a line per edge that is in either graph."""
-    lines = [f"  {'true graph':<24}learned by PrivPC"]
+    truth, learned = network.causal_graph, model.causal_graph_
+    lines = [f"  {'true graph':<24}learned by {type(model).__name__}"]
     for x, y in nx.compose(truth.to_undirected(), learned.to_undirected()).edges:
         lines.append(f"  {_arrow(truth, x, y):<24}{_arrow(learned, x, y)}")
     return "\n".join([*lines, "  '--' is an edge whose direction is left open."])
@@ -139,11 +142,11 @@ def _arrow(graph: nx.DiGraph, x: str, y: str) -> str:
     return "no edge"
 
 
-def _scores(network: BayesianNetwork, model: PrivPC, reference: PC) -> str:
+def _scores(network: BayesianNetwork, model: MarginalPC | PrivPC, reference: PC) -> str:
     """Return a table of how near to the truth the graphs are."""
     every_pair = nx.complete_graph(network.schema.names).to_directed()
     rows = {
-        f"PrivPC, ({model.epsilon:g}, {model.delta:g})": model.causal_graph_,
+        _title(model): model.causal_graph_,
         "PC, without privacy": reference.causal_graph_,
         "every pair kept": every_pair,
     }
@@ -161,6 +164,10 @@ def _scores(network: BayesianNetwork, model: PrivPC, reference: PC) -> str:
         "  PC is a second fit on the sampled data, to compare: it protects nothing.",
     ]
     return "\n".join(lines)
+
+
+def _title(model: MarginalPC | PrivPC) -> str:
+    return f"{type(model).__name__}({model.epsilon:g}, {model.delta:g})"
 
 
 def _about_the_noise(seed: int | None) -> str:
@@ -183,7 +190,7 @@ def _ledger(ledger: PrivacyLedger) -> str:
     return "\n".join([*lines, f"  spent: {spent}"])
 
 
-def _draw(model: PrivPC, network: BayesianNetwork, path: Path) -> str:
+def _draw(model: MarginalPC | PrivPC, network: BayesianNetwork, path: Path) -> str:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -195,8 +202,7 @@ def _draw(model: PrivPC, network: BayesianNetwork, path: Path) -> str:
         model,
         truth=network.causal_graph,
         ax=figure.subplots(),
-        title=f"{network.name}, PrivPC(epsilon={model.epsilon:g}, "
-        f"delta={model.delta:g})",
+        title=f"{network.name}, {_title(model)}",
     )
     figure.savefig(path, dpi=150, bbox_inches="tight")
     return f"Picture saved to {path}"

@@ -116,10 +116,17 @@ class PrivateEstimator(BaseEstimator):
             warnings=tuple(self._privacy_warnings()),
         )
 
-    def _open_curator(self, records: CountTable | BoundedMatrix) -> Curator:
-        """Hand the records to a curator with a new ledger for the whole budget."""
+    def _open_curator(
+        self, records: CountTable | BoundedMatrix, failure: float = 0.0
+    ) -> Curator:
+        """Hand the records to a curator with a new ledger for the whole budget.
+
+        `failure` is the part of delta for mechanisms that have a delta of their own.
+        """
         self._refuse_other_process()
-        self.ledger_ = PrivacyLedger(float(self.epsilon), float(self.delta))
+        self.ledger_ = PrivacyLedger(
+            float(self.epsilon), float(self.delta), failure=failure
+        )
         self.n_records_ = records.n_records
         seed = seed_of(self.random_state)
         if seed is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skdp import PrivPC
+from skdp import MarginalPC, PrivPC
 from skdp.__main__ import main
 from skdp.datasets import load_bayesian_network
 
@@ -29,10 +29,10 @@ def test_main_job(tmp_path, capsys, monkeypatch) -> None:
     printed = run(capsys, "--noise-seed", "0", "--picture", "graph.png")
     for words in (
         "100000 records of asia, sampled from its tables",
-        "PrivPC is (3, 1e-06)-differentially private",
-        "Ledger\n  sieve_and_examine\n    28 rounds of a sieve (epsilon 0.118 each)",
+        "MarginalPC is 1-differentially private",
+        "Ledger\n  laplace\n    laplace: one answer on Marginal(",
         "as zCDP",
-        "spent: epsilon 3 at delta 1e-06",
+        "spent: epsilon 1 at delta 0",
         "noise is that of seed 0",
         f"Picture saved to {tmp_path / 'graph.png'}",
     ):
@@ -45,18 +45,19 @@ def test_the_table_says_what_is_good(tmp_path, capsys) -> None:
     printed = run(capsys, "--noise-seed", "0", "--picture", str(tmp_path / "g.svg"))
     rows = dict(re.findall(r"^  (\S.*?)  +(\d\.\d\d +.*)$", printed, re.MULTILINE))
     assert list(rows) == [
-        "PrivPC, (3, 1e-06)",
+        "MarginalPC(1, 0)",
         "PC, without privacy",
         "every pair kept",
     ]
     f1 = {name: float(row.split()[2]) for name, row in rows.items()}
-    assert f1["every pair kept"] == 0.44 < f1["PrivPC, (3, 1e-06)"]
+    assert f1["every pair kept"] == 0.44 < f1["MarginalPC(1, 0)"]
     assert rows["PC, without privacy"].split() == ["1.00", "0.88", "0.93", "1"]
     assert "PC is a second fit on the sampled data" in printed
 
 
 def test_edges_are_shown_with_directions_beside_the_true_ones(tmp_path, capsys) -> None:
-    printed = run(capsys, "--noise-seed", "0", "--picture", str(tmp_path / "g.svg"))
+    options = ["--estimator", "PrivPC", "--noise-seed", "0"]
+    printed = run(capsys, *options, "--picture", str(tmp_path / "g.svg"))
     lines = re.findall(r"^  (.{24})(\w+ (?:->|--) \w+|no edge)$", printed, re.MULTILINE)
     true, learned = (
         list(map(str.strip, column)) for column in zip(*lines, strict=True)
@@ -71,7 +72,7 @@ def test_edges_are_shown_with_directions_beside_the_true_ones(tmp_path, capsys) 
 
 
 def test_fresh_noise_and_json(tmp_path, capsys) -> None:
-    options = ["--network", "survey", "--epsilon", "1", "--delta", "0", "--json"]
+    options = ["--network", "survey", "--estimator", "PrivPC", "--json"]
     printed = run(capsys, *options, "--picture", str(tmp_path / "g.PNG"))
     assert (
         "The noise is fresh: each run finds another graph; --noise-seed 0 repeats one."
@@ -79,7 +80,7 @@ def test_fresh_noise_and_json(tmp_path, capsys) -> None:
     )
     (ledger,) = (line for line in printed.splitlines() if line.startswith("{"))
     assert json.loads(ledger)["total_epsilon"] == 1
-    assert "PrivPC, (1, 0)" in printed
+    assert "PrivPC(1, 0)" in printed
 
 
 def test_runs_without_the_extras(tmp_path) -> None:
@@ -126,7 +127,7 @@ def test_bad_options_are_refused_before_the_fit(
         pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.png").mkdir()
-    monkeypatch.setattr(PrivPC, "fit", None)
+    monkeypatch.setattr(MarginalPC, "fit", None)
     with pytest.raises(SystemExit) as stopped:
         main(options.split())
     assert stopped.value.code == 2

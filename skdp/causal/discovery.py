@@ -16,7 +16,7 @@ from skdp._sklearn import BaseEstimator, fit_context
 from skdp.base import all_or_nothing
 from skdp.causal.orientation import orient
 from skdp.causal.preconditions import refuse_large_tables, warn_of_unordered_levels
-from skdp.causal.scores import DEPENDENCE_QUERIES
+from skdp.causal.scores import RANK_TESTS
 from skdp.causal.skeleton import Answerer, Skeleton, learn_skeleton
 from skdp.exceptions import PrivacyBudgetWarning
 from skdp.progress import progress_of
@@ -73,7 +73,7 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
             self._frame_categories = found.declared_by_frame
             self._has_target = y is not None
             self._refuse_large_domain(records)
-            if self.independence_test in DEPENDENCE_QUERIES:
+            if self.independence_test in RANK_TESTS:
                 warn_of_unordered_levels(records.schema, self.independence_test)
             self._discover(records)
         if not self.is_complete_:
@@ -99,12 +99,17 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
 
     def _warn_of_used_up_rounds(self) -> None:
         # Only now: as an error, it must not undo a fit that has been paid for.
+        what, cap = self._cap()
         warn_user(
-            f"{type(self).__name__} has used up its {self.max_deletions_} rounds "
+            f"{type(self).__name__} has used up its {getattr(self, cap + '_')} {what} "
             "before the search ended: the edges not yet examined are kept. Raise "
-            "max_deletions, or epsilon so that fewer rounds are wasted.",
+            f"{cap}, or epsilon so that fewer {what} are wasted.",
             PrivacyBudgetWarning,
         )
+
+    def _cap(self) -> tuple[str, str]:
+        """Say what is limited, and by which parameter."""
+        return "rounds", "max_deletions"
 
     def _set_result(self, skeleton: Skeleton, schema: Schema) -> None:
         graph, separating_sets = with_constants(skeleton, schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -64,7 +65,7 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
     denoise : {"full", "calibrated"} or None, default="full"
         Noisy tables are projected to counts without negatives. "full" finds most edges
         but its tests reject up to three times too often; "calibrated" keeps their
-        level; None does not project.
+        level where the noise in all cells is small against n; None does not project.
     keep_rule : bool, default=True
         Delete an edge only if the dependence was explained away. False deletes it too
         where the test could not have seen the dependence, as PC does.
@@ -222,6 +223,7 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
             self.set_params(**parameters)
             self._validate_params()
             self._search(self.schema_)
+            self._note_refit()
         return self
 
     def _refuse_large_domain(self, records: CountTable) -> None:
@@ -241,6 +243,7 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         if len(names) > 1:
             self._release = self._released(curator, names)
         self._search(records.schema)
+        self._write_report()
 
     def _check_budget(self) -> None:
         """Refuse shares and a delta that make no release, before anything is spent."""
@@ -294,7 +297,13 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         self.tables_ = {} if self._release is None else self._release.counts
         self.gram_ = getattr(self._release, "moments", None)
         self._set_result(found.skeleton, schema)
-        self._write_report()
+
+    def _note_refit(self) -> None:
+        """Add to the report of the fit how its release was searched again."""
+        settings = ", ".join(f"{name}={getattr(self, name)}" for name in sorted(_FREE))
+        kept = (fact for fact in self._report.public if not fact.startswith(_AGAIN))
+        public = (*kept, f"{_AGAIN}, at no cost, with {settings}")
+        self._report = replace(self._report, public=public)
 
     def _settings(self) -> SearchSettings:
         return SearchSettings(
@@ -315,3 +324,4 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
 
 #: What may change without asking the records again.
 _FREE = {"alpha", "denoise", "independence_test", "keep_rule", "max_order"}
+_AGAIN = "searched again"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
 import networkx as nx
@@ -82,8 +82,8 @@ class PairRelease:
         names : sequence of str
             Two or more variables of two or more levels.
         rhos : (float, float, float)
-            Price of each stage; zero-concentrated differential privacy. What cannot be
-            put to use stays unspent.
+            Price of each stage; zero-concentrated differential privacy. The second look
+            gets what the tables cannot put to use, by the answers of the first stage.
         settings : SearchSettings
             Of the search between the second and the third stage.
         progress : callable or None
@@ -94,19 +94,15 @@ class PairRelease:
         PairRelease
             All that follows is post-processing.
         """
-        moments = _all_pairs(curator, tuple(names), rhos[0])
-        moments = _second_look(curator, moments, rhos[1])
-        first = cls(InteractionTests(moments), {})
-        answerer, skeleton = first.search_pairs(settings, progress)
-        if settings.reaches(DEFAULT_ORDER):
-            wanted = dict.fromkeys(
-                columns
-                for edge in skeleton.graph.edges
-                for columns, _ in first.promising_sets(edge, skeleton.graph, answerer)
-            )
-            tables = _tables(curator, list(wanted), rhos[2])
-            return replace(first, tables=tables)
-        return first
+        found = cls(InteractionTests(_all_pairs(curator, tuple(names), rhos[0])), {})
+        second, third = rhos[1:]
+        if not found.affordable_tables(settings, third, progress):
+            second, third = second + third, 0.0
+        found = cls(InteractionTests(_second_look(curator, found.tests, second)), {})
+        wanted = found.affordable_tables(settings, third, progress)
+        return (
+            replace(found, tables=_tables(curator, wanted, third)) if wanted else found
+        )
 
     @property
     def moments(self) -> InteractionMoments:
@@ -166,6 +162,44 @@ class PairRelease:
         names = list(self.moments.levels)
         skeleton = learn_skeleton(names, answerer, max_order=order, progress=progress)
         return answerer, skeleton
+
+    def affordable_tables(
+        self, settings: SearchSettings, rho: float, progress: Progress | None = None
+    ) -> list[tuple[str, ...]]:
+        """Choose the tables that could explain edges away and are not all noise.
+
+        Parameters
+        ----------
+        settings : SearchSettings
+            Of the search for the edges.
+        rho : float
+            Price of all tables together.
+        progress : callable or None
+            See `learn_skeleton`.
+
+        Returns
+        -------
+        list of tuple of str
+            Their columns, the smallest table first.
+        """
+        if not rho or not settings.reaches(DEFAULT_ORDER):
+            return []
+        answerer, skeleton = self.search_pairs(settings, progress)
+        levels, largest_noise = (
+            self.moments.levels,
+            LARGEST_NOISE * self.moments.n_records,
+        )
+        sizes = {
+            columns: prod(levels[v] for v in columns)
+            for edge in skeleton.graph.edges
+            for columns, _ in self.promising_sets(edge, skeleton.graph, answerer)
+        }
+        chosen = sorted(sizes, key=sizes.__getitem__)
+        largest_noise = LARGEST_NOISE * self.moments.n_records
+        # Together they have the squared L2 sensitivity 2 len(chosen).
+        while chosen and sqrt(len(chosen) / rho) * sizes[chosen[-1]] > largest_noise:
+            chosen.pop()
+        return chosen
 
     def promising_sets(
         self, edge: Pair, graph: nx.Graph, answerer: EvidenceAnswerer
@@ -278,9 +312,9 @@ def _all_pairs(curator: Curator, names: tuple[str, ...], rho: float) -> Any:
 
 
 def _second_look(
-    curator: Curator, moments: InteractionMoments, rho: float
+    curator: Curator, test: InteractionTests, rho: float
 ) -> InteractionMoments:
-    test = InteractionTests(moments)
+    moments = test.moments
     pairs = tuple(
         pair for pair in combinations(moments.levels, 2) if test(*pair).p_value < SCREEN
     )
@@ -307,17 +341,6 @@ def _blocks(
 def _tables(
     curator: Curator, wanted: list[tuple[str, ...]], rho: float
 ) -> dict[tuple[str, ...], ReleasedTable]:
-    """Buy the tables that are not drowned in the noise of all together."""
-    schema, n = curator.public.schema, curator.public.n_records
-
-    def cells(columns: tuple[str, ...]) -> int:
-        return schema.select(columns).size
-
-    wanted = sorted(wanted, key=cells)
-    while wanted and sqrt(len(wanted) / rho) * cells(wanted[-1]) > LARGEST_NOISE * n:
-        wanted.pop()
-    if not wanted:
-        return {}
     batch = Batch(tuple(map(Marginal, wanted)))
     answer = curator.gaussian(batch, rho=rho)
     variance = _sigma(curator) ** 2

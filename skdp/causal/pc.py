@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from skdp._sklearn import Interval, StrOptions
 from skdp.causal.answerers import TableAnswerer
@@ -34,10 +33,10 @@ class PC(CausalDiscovery):
 
     Parameters
     ----------
-    independence_test : {"kendall", "kendall_normalized", "spearman", "chi2", "g2"}, \
-            default="kendall"
+    independence_test : {"kendall", "kendall_normalized", "spearman", \
+            "total_variation", "chi2", "g2"}, default="kendall"
         The first three compare a score with its normal law under independence and
-        need ordered levels; "chi2" and "g2" do not.
+        need ordered levels; the others do not.
     alpha : float in (0, 1), default=0.05
         Level of each test.
     max_order : int, optional
@@ -127,7 +126,6 @@ def _score_pvalue(
     given: tuple[str, ...],
     tables: NDArray[np.int64],
 ) -> float:
-    """Return the two-sided normal p-value of a score."""
+    """Return the p-value of a score by its law under independence."""
     query = DEPENDENCE_QUERIES[name](x, y, given)
-    score = query.score(tables, public.n_records)
-    return float(2 * ndtr(-score / query.null_scale(public)))
+    return query.null_law(public).tail(query.score(tables, public.n_records))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
 from math import ceil
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,32 +9,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skdp._sklearn import Interval, StrOptions
-from skdp.base import PrivateEstimator
 from skdp.causal.answerers import MechanismAnswerer
-from skdp.causal.discovery import CausalDiscovery
+from skdp.causal.medians import MedianPlan, MedianQuestions, plan_medians
+from skdp.causal.private import (
+    NothingToAsk,
+    PrivateCausalDiscovery,
+    default_tests,
+)
+from skdp.causal.questions import Questions
 from skdp.causal.rounds import plan_rounds
-from skdp.causal.scores import DEPENDENCE_QUERIES
-from skdp.causal.skeleton import Skeleton
-from skdp.exceptions import PrivacyBudgetWarning
+from skdp.causal.scores import BLOCK_TESTS, DEPENDENCE_QUERIES
 from skdp.privacy import least_noise_fraction
-from skdp.queries import DependenceQuery, PublicFacts
+from skdp.queries import PublicFacts
 from skdp.records import CountTable, Schema
-from skdp.stats import noise_aware_threshold
-from skdp.warn import warn_user
+from skdp.stats import LaplaceNoise
 
 __all__ = ["PrivPC"]
 
 
-class _NothingToAsk:
-    """Answers for graphs of fewer than two variables."""
-
-    exhausted = False
-
-    def independent(self, x: str, y: str, given: tuple[str, ...]) -> bool:
-        raise AssertionError("There is no pair of variables to ask about.")
-
-
-class PrivPC(CausalDiscovery, PrivateEstimator):
+class PrivPC(PrivateCausalDiscovery):
     """Learn a causal graph with differential privacy by sieve-and-examine.
 
     PC asks many questions of independence and few answers are "independent". A sieve
@@ -53,8 +44,11 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
     delta : float in [0, 1), default=0.0
         0 for pure differential privacy. With delta > 0 the rounds are composed by the
         best of basic, zCDP and optimal composition.
-    independence_test : {"kendall", "kendall_normalized", "spearman"}, default="kendall"
-        Dependence score; levels are taken in the order of the schema.
+    independence_test : {"kendall", "kendall_normalized", "spearman", \
+            "total_variation", "chi2", "g2"}, default="kendall"
+        Dependence score; the first three take levels in the order of the schema. "chi2"
+        and "g2" have no bounded sensitivity, and so no sieve: each question is the
+        private median over blocks of records, which needs delta > 0.
     alpha : float in (0, 1), default=0.1
         Level of the tests, the noise of the examination counted in.
     max_order : int or None, default=1
@@ -73,6 +67,13 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
         paper. "auto" is the paper's noise-minimising share, at least 1/20.
     threshold_tweak : float, default=0.0
         In units of the score; > 0 lets more questions through the sieve.
+    max_tests : int, optional
+        For "chi2" and "g2" only: cap on the questions; by default the number of pairs
+        of variables, times three or half the number of other variables if `max_order`
+        is not 0.
+    n_blocks : int, optional
+        For "chi2" and "g2" only: odd number of blocks; by default as many as the noise
+        needs, but at most one per 50 records.
     schema : Schema, optional
         Public levels of the columns. Without it they are read off the records, with a
         `PrivacyLeakWarning`.
@@ -100,13 +101,15 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
     is_complete_ : bool
         False if the rounds were used up before the search ended.
     max_deletions_ : int
-        The cap R in force.
+        The cap R in force; not for "chi2" and "g2".
     round_epsilons_ : tuple of (float, float)
-        Epsilon of one sieve and of one examination.
+        Epsilon of one sieve and of one examination; not for "chi2" and "g2".
+    max_tests_, n_blocks_ : int
+        Cap on the questions, and number of blocks; for "chi2" and "g2" only.
     composition_ : {"basic", "zcdp", "optimal"}
         How the rounds were composed.
     sample_size_ : int
-        Records that a sieve looks at.
+        Records that a sieve looks at; not for "chi2" and "g2".
     ledger_ : PrivacyLedger
         What the fit bought; survives a failed fit.
     schema_ : Schema
@@ -136,16 +139,14 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateEstimator._parameter_constraints,
-        "independence_test": [StrOptions(set(DEPENDENCE_QUERIES))],
-        "alpha": [Interval(Real, 0, 1, closed="neither")],
-        "max_order": [Interval(Integral, 0, None, closed="left"), None],
+        **PrivateCausalDiscovery._parameter_constraints,
+        "independence_test": [StrOptions({*DEPENDENCE_QUERIES, *BLOCK_TESTS})],
         "max_deletions": [Interval(Integral, 1, None, closed="left"), None],
         "sieve_share": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
         "subsample": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})],
         "threshold_tweak": [Interval(Real, None, None, closed="neither")],
-        "schema": [Schema, None],
-        "verbose": ["verbose"],
+        "max_tests": [Interval(Integral, 1, None, closed="left"), None],
+        "n_blocks": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -160,6 +161,8 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
         sieve_share: float | str = "auto",
         subsample: float | str = 1.0,
         threshold_tweak: float = 0.0,
+        max_tests: int | None = None,
+        n_blocks: int | None = None,
         schema: Schema | None = None,
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
@@ -173,44 +176,62 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
         self.sieve_share = sieve_share
         self.subsample = subsample
         self.threshold_tweak = threshold_tweak
+        self.max_tests = max_tests
+        self.n_blocks = n_blocks
         self.schema = schema
         self.verbose = verbose
         self.random_state = random_state
 
-    def _answerer(self, records: CountTable) -> MechanismAnswerer | _NothingToAsk:
+    def _answerer(self, records: CountTable) -> MechanismAnswerer | NothingToAsk:
+        if self.independence_test in BLOCK_TESTS:
+            return self._median_answerer(records)
         curator = self._open_curator(records)
         self._plan(curator.public)
         if self.max_deletions_ == 0:
-            return _NothingToAsk()
+            return NothingToAsk()
         sieve_epsilon, examine_epsilon = self.round_epsilons_
-        question = _Questions(
+        questions = Questions(
             DEPENDENCE_QUERIES[self.independence_test],
             curator.public,
             float(self.alpha),
-            examine_epsilon,
+            lambda unit: LaplaceNoise(unit / examine_epsilon),
         )
-        if question.are_hopeless():
-            self._warn_of_noise(records.n_records)
+        if questions.are_hopeless():
+            self._warn_of_noise(records.n_records, "cap max_deletions")
         mechanism = curator.sieve_and_examine(
             rounds=self.max_deletions_,
             sieve_epsilon=sieve_epsilon,
             examine_epsilon=examine_epsilon,
             sample_size=self.sample_size_,
         )
-        return MechanismAnswerer(mechanism, question, float(self.threshold_tweak))
+        return MechanismAnswerer(mechanism, questions, float(self.threshold_tweak))
 
-    def _warn_of_noise(self, n_records: int) -> None:
-        advice = "" if self.delta else ", a small delta > 0"
-        warn_user(
-            f"With epsilon={self.epsilon} and {n_records} records the noise hides even "
-            f"perfect dependence of any two columns. Spend a larger epsilon{advice}, "
-            "cap max_deletions, or ask about fewer columns.",
-            PrivacyBudgetWarning,
+    def _median_answerer(self, records: CountTable) -> MechanismAnswerer | NothingToAsk:
+        self._refuse_pure(f"{self.independence_test!r} is a median over blocks")
+        plan = self._median_plan(records)
+        self.max_tests_, self.n_blocks_ = plan.cap, plan.n_blocks
+        self.composition_ = plan.composition
+        curator = self._open_curator(records, float(self.delta) / 2)
+        if plan.cap == 0:
+            return NothingToAsk()
+        questions = MedianQuestions(self.independence_test, plan, float(self.alpha))
+        if questions.are_hopeless():
+            self._warn_of_noise(records.n_records, "cap max_tests")
+        mechanism = curator.median_tests(
+            n_tests=plan.cap,
+            n_blocks=plan.n_blocks,
+            epsilon=plan.epsilon,
+            delta=plan.delta,
         )
+        return MechanismAnswerer(mechanism, questions)
 
-    def _set_result(self, skeleton: Skeleton, schema: Schema) -> None:
-        super()._set_result(skeleton, schema)
-        self._write_report()
+    def _median_plan(self, records: CountTable) -> MedianPlan:
+        """Fix the number of medians and their price from public facts."""
+        cap = default_tests(records.schema, self.max_order)
+        if cap and self.max_tests is not None:
+            cap = int(self.max_tests)
+        budget = float(self.epsilon), float(self.delta)
+        return plan_medians(records.n_records, budget, cap, self.n_blocks)
 
     def _plan(self, public: PublicFacts) -> None:
         """Fix the rounds and their price from public facts."""
@@ -235,51 +256,23 @@ class PrivPC(CausalDiscovery, PrivateEstimator):
             fraction = float(self.subsample)
         return min(n_records, max(2, ceil(fraction * n_records)))
 
+    def _cap(self) -> tuple[str, str]:
+        if self.independence_test in BLOCK_TESTS:
+            return "tests", "max_tests"
+        return super()._cap()
+
     def _public_facts(self) -> tuple[str, ...]:
+        facts = super()._public_facts()
+        if self.independence_test in BLOCK_TESTS:
+            return (
+                *facts,
+                f"cap on the tests: {self.max_tests_}, each the median over "
+                f"{self.n_blocks_} blocks ({self.composition_} composition)",
+            )
         sieve, examine = self.round_epsilons_
         return (
-            *super()._public_facts(),
+            *facts,
             f"cap on the rounds: {self.max_deletions_}, each epsilon {sieve:.4g} for "
             f"the sieve and {examine:.4g} for the examination ({self.composition_} "
             "composition)",
         )
-
-    def _privacy_warnings(self) -> Iterator[str]:
-        yield from super()._privacy_warnings()
-        if not self.is_complete_:
-            yield (
-                "All rounds were used up before the search ended; the edges not yet "
-                "examined were kept."
-            )
-
-
-class _Questions:
-    """Turns a triple of variables into a query and its noise-aware threshold."""
-
-    def __init__(
-        self,
-        query: type[DependenceQuery],
-        public: PublicFacts,
-        alpha: float,
-        examine_epsilon: float,
-    ) -> None:
-        self._query = query
-        self._public = public
-        self._alpha = alpha
-        self._examine_epsilon = examine_epsilon
-
-    def are_hopeless(self) -> bool:
-        """Return whether no pair can reach its threshold. A public fact."""
-        varying = [c.name for c in self._public.schema if c.n_levels > 1]
-        pairs = (self(x, y, ()) for x, y in combinations(varying, 2))
-        return all(query.largest_score(self._public) < limit for query, limit in pairs)
-
-    def __call__(
-        self, x: str, y: str, given: tuple[str, ...]
-    ) -> tuple[DependenceQuery, float]:
-        query = self._query(x, y, given)
-        noise_scale = query.sensitivity(self._public) / self._examine_epsilon
-        threshold = noise_aware_threshold(
-            self._alpha, query.null_scale(self._public), noise_scale
-        )
-        return query, threshold

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import networkx as nx
 
-__all__ = ["Answerer", "Skeleton", "learn_skeleton"]
+__all__ = ["Answerer", "Skeleton", "candidate_sets", "learn_skeleton"]
 
 Neighbours = dict[str, tuple[str, ...]]
 Progress = Callable[[int, int, int], None]
@@ -148,7 +148,7 @@ class _Search:
         neighbours = self._neighbours()
         edges = self._examinable(neighbours, order)
         for n_done, (x, y) in enumerate(edges, start=1):
-            self._examine(x, y, _candidate_sets(x, y, neighbours, order))
+            self._examine(x, y, candidate_sets(x, y, neighbours, order))
             if not self.complete:
                 return False
             if progress is not None:
@@ -192,10 +192,25 @@ class _Search:
                 return
 
 
-def _candidate_sets(
+def candidate_sets(
     x: str, y: str, neighbours: Neighbours, order: int
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the sets of neighbours of `x`, then those of `y` not yet seen."""
+    """Yield the sets of neighbours of `x`, then those of `y` not yet seen.
+
+    Parameters
+    ----------
+    x, y : str
+        The ends of an edge.
+    neighbours : dict of str to tuple of str
+        The neighbours of every variable, each other included.
+    order : int
+        Size of the sets.
+
+    Yields
+    ------
+    tuple of str
+        A conditioning set.
+    """
     of_x = [z for z in neighbours[x] if z != y]
     of_y = [z for z in neighbours[y] if z != x]
     yield from combinations(of_x, order)

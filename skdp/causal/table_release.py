@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp, expm1, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,8 +129,8 @@ def discrete_laplace_variance(scale: float) -> float:
     float
         2a/(1 - a)^2 with a = exp(-1/scale).
     """
-    a = exp(-1 / scale)
-    return 2 * a / (1 - a) ** 2
+    # In this form nothing cancels at a large scale, and nothing overflows at a small.
+    return 2 * exp(-1 / scale) / expm1(-1 / scale) ** 2
 
 
 def denoised(table: ReleasedTable, n_records: int, how: str | None) -> ReleasedTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skdp.metrics.graphs import (
+    directed_f1_score,
     skeleton_f1_score,
     skeleton_precision_score,
     skeleton_recall_score,
@@ -10,6 +11,7 @@ from skdp.metrics.graphs import (
 )
 
 __all__ = [
+    "directed_f1_score",
     "skeleton_f1_score",
     "skeleton_precision_score",
     "skeleton_recall_score",

@@ -12,6 +12,7 @@ from itertools import combinations
 import networkx as nx
 
 __all__ = [
+    "directed_f1_score",
     "skeleton_f1_score",
     "skeleton_precision_score",
     "skeleton_recall_score",
@@ -113,6 +114,45 @@ def skeleton_f1_score(true: nx.Graph, learned: nx.Graph) -> float:
     true_edges, learned_edges = _skeletons(true, learned)
     n_edges = len(true_edges) + len(learned_edges)
     return 2 * len(true_edges & learned_edges) / n_edges if n_edges else 1.0
+
+
+def directed_f1_score(true: nx.Graph, learned: nx.Graph) -> float:
+    """Return the harmonic mean of precision and recall of the arrows.
+
+    An edge between the right nodes that has another direction than the true one, or
+    none where the true one has one, is half right or wrong.
+
+    Parameters
+    ----------
+    true, learned : networkx.DiGraph
+        Graphs over the same nodes, an undirected edge as both arrows: two CPDAGs, as a
+        rule. A networkx.Graph counts as wholly undirected.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 if neither graph has an edge, 0 if only one has none.
+
+    Raises
+    ------
+    TypeError
+        If one of them is not a networkx graph.
+    ValueError
+        If the graphs have different nodes.
+
+    Examples
+    --------
+    >>> true = nx.DiGraph([("a", "b"), ("c", "b")])
+    >>> learned = nx.DiGraph([("a", "b"), ("b", "c")])
+    >>> directed_f1_score(true, learned)
+    0.5
+    """
+    _check_same_nodes(true, learned)
+    true_arrows, learned_arrows = (
+        set(nx.DiGraph(graph).edges) for graph in (true, learned)
+    )
+    n_arrows = len(true_arrows) + len(learned_arrows)
+    return 2 * len(true_arrows & learned_arrows) / n_arrows if n_arrows else 1.0
 
 
 def structural_hamming_distance(true: nx.Graph, learned: nx.Graph) -> int:

@@ -10,11 +10,14 @@ from .accounting import (
 from .budget import BudgetAccountant, accountant_is_active, note_seed
 from .composition import optimal_composition_delta, optimal_composition_epsilon
 from .curator import Access, Curator
+from .gaussian_tests import GaussianTests
 from .ledger import PrivacyLedger
+from .median_tests import MedianTests
 from .plans import scale_parts_to
 from .process import process_token
 from .purchases import LedgerEntry
-from .sieve_and_examine import SieveAndExamine, SparseVector
+from .renyi import noise_multiplier
+from .sieve_and_examine import SieveAndExamine, SparseVector, sparse_vector_scales
 from .streams import seed_of
 from .subsampling import least_noise_fraction
 
@@ -22,7 +25,9 @@ __all__ = [
     "Access",
     "BudgetAccountant",
     "Curator",
+    "GaussianTests",
     "LedgerEntry",
+    "MedianTests",
     "PrivacyLedger",
     "SieveAndExamine",
     "SparseVector",
@@ -31,12 +36,14 @@ __all__ = [
     "base_epsilon",
     "dp_from_zcdp",
     "least_noise_fraction",
+    "noise_multiplier",
     "note_seed",
     "optimal_composition_delta",
     "optimal_composition_epsilon",
     "process_token",
     "scale_parts_to",
     "seed_of",
+    "sparse_vector_scales",
     "zcdp_from_dp",
     "zcdp_from_pure",
 ]

@@ -1,4 +1,4 @@
-"""Sub-sample and aggregate: what stands behind `Curator.median`."""
+"""Sub-sample and aggregate: what stands behind the medians of a curator."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from .noise import discrete_laplace
 from .purchases import LedgerEntry
 
 if TYPE_CHECKING:
+    from skdp.records import BoundedMatrix, CountTable
+
     from .curator import Curator
 
-__all__ = ["median"]
+__all__ = ["median", "noisy_median"]
 
 
 def median(
@@ -55,13 +57,47 @@ def median(
         )
     )
     blocks = curator._records.partition(n_blocks, curator._streams.subsampling)
+    noisy = noisy_median(curator, query, entry, blocks, (low, high), (epsilon, beta))
+    return low + noisy * (high - low) / RESOLUTION
+
+
+def noisy_median(
+    curator: Curator,
+    query: Query,
+    entry: int,
+    blocks: list[CountTable] | list[BoundedMatrix],
+    bounds: tuple[float, float],
+    noise: tuple[float, float],
+) -> int:
+    """Return the noisy median over blocks, paid for by a ledger entry.
+
+    Parameters
+    ----------
+    curator : Curator
+        Evaluates the query and draws the noise.
+    query : Query
+        A scalar query.
+    entry : int
+        Index of the ledger entry that pays for this answer.
+    blocks : list of CountTable or of BoundedMatrix
+        An odd number of blocks, dealt out without a look at the records.
+    bounds : tuple of (float, float)
+        Public bounds of the values.
+    noise : tuple of (float, float)
+        Epsilon of the answer, and the smoothness beta of its sensitivity.
+
+    Returns
+    -------
+    int
+        Steps above the lower bound, from 0 to `RESOLUTION`.
+    """
+    epsilon, beta = noise
     answers = [float(curator._evaluate(query, entry, "median", b)) for b in blocks]
-    steps = np.sort(_to_steps(query.unit * np.array(answers), low, high))
+    steps = np.sort(_to_steps(query.unit * np.array(answers), *bounds))
     smooth = smooth_sensitivity_of_median(steps, 0, RESOLUTION, beta)
     scale = Fraction(float(np.nextafter(2 * smooth, np.inf))) / Fraction(epsilon)
-    noise = int(discrete_laplace(scale, (), curator._streams.noise))
-    noisy = min(max(int(steps[n_blocks // 2]) + noise, 0), RESOLUTION)
-    return low + noisy * (high - low) / RESOLUTION
+    drawn = int(discrete_laplace(scale, (), curator._streams.noise))
+    return min(max(int(steps[len(blocks) // 2]) + drawn, 0), RESOLUTION)
 
 
 def _to_steps(values: NDArray, low: float, high: float) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Private choices: what stands behind `Curator.exponential`, `.noisy_max`, `.top_k`."""
+"""Private choices: what stands behind `Curator.exponential`, `.subset` and the like."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from .budget import check_budget
 from .grid import LARGEST_STEPS, Grid, public_sensitivity
 from .purchases import LedgerEntry
 from .selection import exponential_mechanism, permute_and_flip
+from .subsets import draw_subset, draw_subset_of_size, size_utilities
 
 if TYPE_CHECKING:
     from .curator import Curator
 
-__all__ = ["exponential", "noisy_max", "top_k"]
+__all__ = ["exponential", "noisy_max", "subset", "subset_size", "top_k"]
 
 
 def exponential(curator: Curator, query: Query, epsilon: float) -> int:
@@ -63,6 +64,30 @@ def top_k(curator: Curator, query: Query, k: int, epsilon: float) -> NDArray[np.
         chosen.append(left[best])
         left = np.delete(left, best)
     return np.array(chosen)
+
+
+def subset(
+    curator: Curator, query: Query, epsilon: float, size: int | None
+) -> NDArray[np.bool_]:
+    """Choose a subset of the candidates; see `Curator.subset`."""
+    epsilon = _checked(epsilon)
+    if size is not None and not 0 <= size <= np.prod(query.shape(curator.public)):
+        raise ValueError(f"size must be from 0 to all candidates, got {size!r}.")
+    price = (epsilon, epsilon**2 / 8)
+    margins, steps = _bought_scores(curator, "subset", query, price, 1)
+    rng = curator._streams.noise
+    if size is None:
+        return draw_subset(margins, epsilon, steps, rng)
+    return draw_subset_of_size(margins, int(size), epsilon, steps, rng)
+
+
+def subset_size(curator: Curator, query: Query, epsilon: float) -> int:
+    """Choose the size of a subset; see `Curator.subset_size`."""
+    epsilon = _checked(epsilon)
+    price = (epsilon, epsilon**2 / 8)
+    margins, steps = _bought_scores(curator, "subset_size", query, price, 1)
+    utilities = size_utilities(margins)
+    return exponential_mechanism(utilities, epsilon, steps, curator._streams.noise)
 
 
 def _checked(epsilon: float) -> float:

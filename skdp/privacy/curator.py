@@ -18,6 +18,7 @@ from skdp.queries import PublicFacts, Query
 
 from .additive import gaussian, laplace
 from .aggregation import median
+from .causal_answers import CausalAnswers
 from .choice import exponential, noisy_max, top_k
 from .grid import public_sensitivity
 from .ledger import PrivacyLedger
@@ -51,7 +52,7 @@ class Access:
     query: Query
 
 
-class Curator:
+class Curator(CausalAnswers):
     """Holds the records and answers queries with noise.
 
     Parameters

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from .curator import Curator
 
-__all__ = ["SieveAndExamine", "SparseVector"]
+__all__ = ["SieveAndExamine", "SparseVector", "sparse_vector_scales"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,8 +116,7 @@ class SparseVector:
         self._asking = False
         self._sieve: _Sieve | None = None
         sieve_epsilon = base_epsilon(epsilon, self.sample_size / n)
-        self._threshold_epsilon = sieve_epsilon / (1 + 2 ** (2 / 3))
-        self._question_epsilon = sieve_epsilon - self._threshold_epsilon
+        self._threshold_epsilon, self._question_epsilon = _split(sieve_epsilon)
         for price, units in self._prices():
             refuse_large_scale(_scale(units, price), f"epsilon = {price:.3g} a round")
         self._entry = curator._enter(self._purchase(epsilon))
@@ -225,9 +224,7 @@ class SparseVector:
 
     def _passes_sieve(self, sieve: _Sieve, query: Query, threshold: float) -> bool:
         value = self._curator._evaluate(query, self._entry, "sieve", sieve.records)
-        margin = margin_in_steps(
-            float(value) * query.unit, query, threshold, sieve.public
-        )
+        margin = margin_in_steps(float(value), query, threshold, sieve.public)
         return margin + self._noise(2, self._question_epsilon) >= sieve.noisy_threshold
 
     def _confirms(self, query: Query, threshold: float) -> bool:
@@ -295,10 +292,36 @@ class SieveAndExamine(SparseVector):
 
     def _confirms(self, query: Query, threshold: float) -> bool:
         value = self._curator._evaluate(query, self._entry, "examine")
-        margin = margin_in_steps(
-            float(value) * query.unit, query, threshold, self._curator.public
-        )
+        margin = margin_in_steps(float(value), query, threshold, self._curator.public)
         return margin + self._noise(1, self._examine_epsilon) >= 0
+
+
+def sparse_vector_scales(epsilon: float) -> tuple[float, float]:
+    """Return the scales of the Laplace noise of a round of the sparse vector technique.
+
+    Parameters
+    ----------
+    epsilon : float
+        Price of a round, on the records that it looks at.
+
+    Returns
+    -------
+    of_threshold, of_question : float
+        In units of a question's sensitivity.
+
+    Examples
+    --------
+    >>> [round(scale, 2) for scale in sparse_vector_scales(1.0)]
+    [2.59, 3.26]
+    """
+    threshold_epsilon, question_epsilon = _split(epsilon)
+    return 1 / threshold_epsilon, 2 / question_epsilon
+
+
+def _split(epsilon: float) -> tuple[float, float]:
+    """Divide the price of a round between its threshold and its questions."""
+    threshold_epsilon = epsilon / (1 + 2 ** (2 / 3))
+    return threshold_epsilon, epsilon - threshold_epsilon
 
 
 @lru_cache(maxsize=64)

@@ -69,17 +69,18 @@ def _residuals(tables: Floats, noise: float) -> _Residuals:
 
     A stratum holds none unless its size and the second largest sums of its rows and
     of its columns stand out from the noise: a variable that is constant in a stratum
-    says nothing there.
+    says nothing there. A table without strata is tested as it is.
     """
-    _, r, c = tables.shape
+    k, r, c = tables.shape
+    doubt = noise if k > 1 else 0.0
     sizes = tables.sum(axis=(1, 2))
     rows, columns = tables.sum(axis=2), tables.sum(axis=1)
     second_row = np.partition(rows, r - 2, axis=1)[:, r - 2]
     second_column = np.partition(columns, c - 2, axis=1)[:, c - 2]
     evident = (
-        (sizes > 3 * sqrt(noise * r * c))
-        & (second_row > 2 * sqrt(noise * c) + 0.5)
-        & (second_column > 2 * sqrt(noise * r) + 0.5)
+        (sizes > 3 * sqrt(doubt * r * c))
+        & (second_row > 2 * sqrt(doubt * c) + 0.5)
+        & (second_column > 2 * sqrt(doubt * r) + 0.5)
     )
     tables, sizes = tables[evident], sizes[evident]
     p, q = _shares(rows[evident]), _shares(columns[evident])

@@ -16,7 +16,7 @@ from support.families import COVARIANCE, FAMILY_OF, PRIVATE, a_frame, build
 
 import skdp
 import skdp.base
-from skdp import PC, BudgetAccountant, PrivPC
+from skdp import EMPC, PC, SVTPC, BudgetAccountant, GaussianPC, PrivPC
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, SchemaError
 from skdp.privacy import Curator
 
@@ -39,10 +39,9 @@ def test_every_public_estimator_is_listed() -> None:
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [
-        *(PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)),
-        *(getattr(skdp, name)(random_state=0) for name in COVARIANCE.builders),
-    ]
+    [PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)]
+    + [EMPC(), GaussianPC(), SVTPC()]
+    + [getattr(skdp, name)(random_state=0) for name in COVARIANCE.builders]
 )
 def test_scikit_learn_checks(estimator, check) -> None:
     check(estimator)  # asserts; raises where the convention is broken
@@ -78,8 +77,12 @@ class Player:
         return answer
 
 
-SINGLE_ANSWERS = ("laplace", "gaussian", "exponential", "noisy_max", "top_k")
-WITH_STATE = ("sparse_vector", "sieve_and_examine")
+SINGLE_ANSWERS = (
+    "laplace", "gaussian", "exponential", "noisy_max", "top_k", "subset", "subset_size",
+)  # fmt: skip
+WITH_STATE = (
+    "sparse_vector", "sieve_and_examine", "gaussian_tests", "median_tests",
+)  # fmt: skip
 
 
 def recording(tape):

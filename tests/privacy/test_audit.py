@@ -27,8 +27,9 @@ from scipy.stats import beta
 
 import skdp.privacy.additive
 import skdp.privacy.choice
+import skdp.privacy.gaussian_tests
 import skdp.privacy.sieve_and_examine
-from skdp import PrivPC
+from skdp import EMPC, GaussianPC, MarginalPC, PrivPC
 from skdp.base import PrivateEstimator
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import (
@@ -42,11 +43,15 @@ from skdp.privacy import (
 from skdp.queries import (
     FREE_WEIGHT,
     CrossMoments,
+    IndependenceMargins,
+    Interactions,
     KendallDependence,
     Marginal,
     MomentErrors,
     NormScores,
+    PairInteractions,
     PublicFacts,
+    Question,
     SecondMoments,
 )
 from skdp.records import (
@@ -270,6 +275,27 @@ def sieve_and_examine(curator, sample_size=None):
     return transcript(mechanism, adversarial(1))
 
 
+def chosen_set(curator):
+    query = IndependenceMargins([[Question(AB, UNIT)]])
+    return tuple(curator.subset(query, epsilon=2.0).tolist())
+
+
+def chosen_size(curator):
+    query = IndependenceMargins([[Question(AB, UNIT)]])
+    return curator.subset_size(query, epsilon=2.0)
+
+
+def chosen_set_of_one(curator):
+    query = IndependenceMargins([[Question(AB, UNIT)], [Question(CD, 0.0)]])
+    return tuple(curator.subset(query, epsilon=2.0, size=1).tolist())
+
+
+def gaussian_tests(curator):
+    mechanism = curator.gaussian_tests(n_tests=2, epsilon=7.0, delta=5e-4)
+    questions = (AB, UNIT / 2), (CD, UNIT / 2)
+    return tuple(mechanism.ask(query, threshold) for query, threshold in questions)
+
+
 CASES = {
     "laplace, counts": Case(counts((2, 0), (1, 1)), laplace_counts, 0.8, 5000),
     "laplace, one stratum": Case(
@@ -318,6 +344,12 @@ CASES = {
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=2.0), 0.8
     ),
+    "subset": Case(two_pairs(), chosen_set, 0.55, n_broken_runs=3000),
+    "subset size": Case(two_pairs(), chosen_size, 0.55, n_broken_runs=3000),
+    "subset of one": Case(two_pairs(), chosen_set_of_one, 0.55, n_broken_runs=3000),
+    "gaussian tests": Case(
+        two_pairs(), gaussian_tests, 0.3, 3000, concentrated_loss, 3000
+    ),
     "sparse vector": Case(two_pairs(), sparse_vector, 0.3, n_broken_runs=4000),
     "sieve and examine": Case(
         two_pairs(), sieve_and_examine, 0.3, 3000, n_broken_runs=3000
@@ -350,6 +382,9 @@ def halve_the_noise(monkeypatch):
     rescale(skdp.privacy.additive, "discrete_gaussian", 0, Fraction(1, 4))
     rescale(skdp.privacy.choice, "exponential_mechanism", 1, 2)
     rescale(skdp.privacy.choice, "permute_and_flip", 1, 2)
+    rescale(skdp.privacy.choice, "draw_subset", 1, 2)
+    rescale(skdp.privacy.choice, "draw_subset_of_size", 2, 2)
+    rescale(skdp.privacy.gaussian_tests, "discrete_gaussian", 0, Fraction(1, 4))
     rescale(skdp.privacy.sieve_and_examine, "discrete_laplace", 0, Fraction(1, 2))
 
 
@@ -504,6 +539,42 @@ def test_priv_pc_with_half_the_noise_is_found_out(monkeypatch):
     assert found > charged
 
 
+def fit_em(X, seed, **parameters):
+    names = "abcd"[: X.shape[1]]
+    schema = Schema([Categorical(name, ("no", "yes")) for name in names])
+    model = EMPC(2.0, schema=schema, random_state=seed, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X)
+
+
+# The level puts the threshold where the score of the second records is.
+EM_PC = PrivPCCase(
+    graph_worlds(2), lambda X, s: everything_public(fit_em(X, s, alpha=0.4)), 0.3, 700
+)
+
+
+def test_em_pc_loses_no_more_than_its_epsilon():
+    found, charged = EM_PC.audit()
+    assert EM_PC.power * charged <= found <= charged
+
+
+@pytest.mark.slow
+def test_em_pc_with_half_the_noise_is_found_out(monkeypatch):
+    halve_the_noise(monkeypatch)
+    found, charged = EM_PC.audit(3000)
+    assert found > charged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selection", ["joint", "edges", "count_then_edges"])
+def test_em_pc_on_three_variables(selection):
+    options = {"selection": selection, "alpha": 0.3}
+    run = lambda X, seed: everything_public(fit_em(X, seed, **options))  # noqa: E731
+    found, charged = PrivPCCase(graph_worlds(3), run, 0, 3000).audit()
+    assert found <= charged
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("subsample", [1.0, 0.5])
 def test_priv_pc_on_three_variables(subsample):
@@ -523,6 +594,133 @@ def test_no_more_is_lost_in_many_more_runs(name):
     assert CASES[name].power * charged <= found <= charged
 
 
+# --- MarginalPC -----------------------------------------------------------------------
+
+MIXED = Schema([Ordinal(f"x{i}", range(r)) for i, r in enumerate((2, 3, 4))])
+
+
+def farthest(query, schema, n=4):
+    """Replace one of equal records by that which changes the answer most."""
+    rows, one = np.array(list(np.ndindex(*schema.shape))), np.array([1])
+    alone = [query.evaluate(CountTable(schema, row[None], one)) for row in rows]
+    changes = [np.linalg.norm(answer - alone[0]) for answer in alone]
+    odd = (rows[0], rows[int(np.argmax(changes))])
+    return tuple(table([rows[0]] * (n - 1) + [last], *schema) for last in odd)
+
+
+def gaussian_case(query, schema=MIXED):
+    """Score noisy answers along the line between the exact ones, which tells most."""
+    worlds = farthest(query, schema)
+    first, second = (query.evaluate(world) for world in worlds)
+    line = (first - second) / np.linalg.norm(first - second)
+    return Case(
+        worlds,
+        lambda c: float(line @ (c.gaussian(query, rho=2.0) - second)),
+        0.35,
+        1500,
+        concentrated_loss,
+        n_broken_runs=1200,
+    )
+
+
+def moving_cells(n=4):
+    """Move a record to another cell of a table."""
+    columns = [Categorical(name, ("no", "yes")) for name in "ab"]
+    return tuple(
+        table([[0, 0]] * (n - 1) + [last], *columns) for last in ([0, 0], [1, 1])
+    )
+
+
+def moved(counts):
+    """Score a table of four equal records, one of which may have moved."""
+    return np.clip(counts[0, 0], 3, 4) - np.clip(counts[1, 1], 0, 1)
+
+
+class MarginalPCCase(Case):
+    """Whole fits; `run` is given records and a seed, returns a score and a model."""
+
+    def outputs(self, n_runs):
+        both = []
+        for world, X in enumerate(self.worlds):
+            runs = [self.run(X, seed + n_runs * world) for seed in range(n_runs)]
+            both.append([float(score) for score, _ in runs])
+        (_, model) = runs[-1]
+        ledger = model.ledger_
+        if self.loss is pure_loss:
+            return *both, ledger.total(0.0)
+        return *both, sum(entry.rho for entry in ledger)
+
+
+def marginal_fit(X, seed, **parameters):
+    schema = Schema([Categorical(name, ("no", "yes")) for name in "ab"])
+    model = MarginalPC(schema=schema, random_state=seed, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X)
+
+
+def fit_of_a_table(X, seed):
+    model = marginal_fit(X, seed, epsilon=2.0)
+    return moved(model.tables_["a", "b"]), model
+
+
+def fit_of_pairs(X, seed):
+    """Score what is kept of the sums of a's code, and of the products of a's and b's.
+
+    The first stage holds both, the second the products again.
+    """
+    model = marginal_fit(X, seed, source="pairs", epsilon=8.0, delta=1e-3)
+    gram = model.gram_
+    product = gram.covariances[0, 1] + gram.means[0] * gram.means[1]
+    return -(product + gram.means[0] / 8), model
+
+
+def one_flip(n=40):
+    """Let b be a, but for a record: a flip moves the products and one of the sums."""
+    agreed = np.full((n, 2), "no", dtype=object)
+    agreed[: n // 2] = "yes"
+    other = agreed.copy()
+    other[-1, 0] = "yes"
+    return other, agreed
+
+
+TABLE = Marginal(("a", "b"))
+RELEASES = {
+    "table": Case(
+        moving_cells(),
+        lambda c: moved(c.laplace(TABLE, epsilon=2.0)),
+        0.7,
+        3000,
+    ),
+    "all pairs": gaussian_case(Interactions(MIXED.names)),
+    "second look": gaussian_case(PairInteractions((("x0", "x1"), ("x2", "x0")))),
+    "fit of a table": MarginalPCCase(graph_worlds(2), fit_of_a_table, 0.7, 1500),
+    "fit of pairs": MarginalPCCase(
+        one_flip(), fit_of_pairs, 0.25, 1000, concentrated_loss, 800
+    ),
+}
+each_release = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if "fit" in name else ())
+        for name in RELEASES
+    ],
+)
+
+
+@each_release
+def test_a_release_of_marginal_pc_loses_no_more_than_it_costs(name):
+    found, charged = RELEASES[name].audit()
+    assert RELEASES[name].power * charged <= found <= charged
+
+
+@each_release
+def test_a_release_of_marginal_pc_with_half_the_noise_is_found_out(name, monkeypatch):
+    halve_the_noise(monkeypatch)
+    found, charged = RELEASES[name].audit(RELEASES[name].n_broken_runs)
+    assert found > charged
+
+
 # --- the curator's trace --------------------------------------------------------------
 
 
@@ -532,8 +730,8 @@ def curators(monkeypatch):
     opened = []
     open_curator = PrivateEstimator._open_curator
 
-    def spy(self, records):
-        opened.append(open_curator(self, records))
+    def spy(self, records, *args):
+        opened.append(open_curator(self, records, *args))
         return opened[-1]
 
     monkeypatch.setattr(PrivateEstimator, "_open_curator", spy)
@@ -577,3 +775,35 @@ def test_the_last_firing_ends_data_access(opener):
             mechanism.ask(query, UNIT)
     assert len(curator.trace) == looked
     assert len(curator.ledger) == 1
+
+
+@pytest.mark.parametrize("selection", ["joint", "edges", "count_then_edges"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_every_look_of_em_pc_is_paid_for(curators, selection, delta):
+    X = np.random.default_rng(1).choice(["no", "yes"], (200, 4))
+    model = fit_em(X, 1, selection=selection, delta=delta, max_order=2)
+    (curator,) = curators
+    # Each entry pays for one look, in order.
+    assert [access.entry for access in curator.trace] == list(range(len(model.ledger_)))
+    names = [entry.mechanism for entry in model.ledger_]
+    assert [access.step for access in curator.trace] == names
+    assert names[0] in ("subset", "subset_size")
+    assert model.ledger_.total() <= 2.0
+    if delta == 0:
+        charged = sum(entry.epsilon for entry in model.ledger_)
+        assert charged == pytest.approx(model.ledger_.total())
+
+
+@pytest.mark.parametrize("max_tests", [1, 4, 50])
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+def test_every_look_of_gaussian_pc_is_paid_for(curators, max_tests, subsample):
+    X = np.random.default_rng(1).choice(["no", "yes"], (200, 4))
+    schema = Schema([Categorical(name, ("no", "yes")) for name in "abcd"])
+    options = {"max_tests": max_tests, "subsample": subsample, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = GaussianPC(schema=schema, **options).fit(X)
+    (curator,) = curators
+    assert {access.entry for access in curator.trace} == {0}
+    assert len(curator.trace) == model.n_tests_ <= max_tests
+    assert model.ledger_.total() <= 1.0

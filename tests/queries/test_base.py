@@ -17,6 +17,7 @@ from skdp.queries import (
     CrossMoments,
     Diagonal,
     Eigenvalues,
+    IndependenceMargins,
     Interactions,
     KendallDependence,
     Marginal,
@@ -26,6 +27,7 @@ from skdp.queries import (
     PairInteractions,
     PublicFacts,
     Query,
+    Question,
     SecondMoments,
     SquaredExcess,
     Sums,
@@ -84,8 +86,11 @@ def test_queries_are_frozen_hashable_values(name, kind):
     query = {
         "Batch": lambda: Batch([Marginal("a")]),
         "Interactions": lambda: Interactions(["a", "b"]),
+        "IndependenceMargins": lambda: IndependenceMargins(
+            [[Question(KendallDependence("a", "b"), 1.0)]]
+        ),
         "Marginal": lambda: Marginal(["a", "b"]),
-        "PairInteractions": lambda: PairInteractions([("a", "b")]),
+        "PairInteractions": lambda: PairInteractions([["a", "b"]]),
         **MOMENTS,
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -96,16 +101,15 @@ def test_queries_are_frozen_hashable_values(name, kind):
         setattr(made, fields(made)[0].name, "x")
 
 
-OWN = {"x", "y", "given", "names", "pairs", "queries"}
-
-
 @pytest.mark.parametrize("name, kind", all_queries())
 def test_queries_hold_no_claim_about_levels(name, kind):
     # Column names and parameters of their own only: levels come from the schema.
     if issubclass(kind, MomentQuery):
         assert {f.type for f in fields(kind)}.isdisjoint({"Schema", "PublicFacts"})
         return
-    assert {f.name for f in fields(kind)} <= OWN
+    assert {f.name for f in fields(kind)} <= {
+        "x", "y", "given", "names", "queries", "edges", "test", "pairs",
+    }  # fmt: skip
 
 
 # Batches ----------------------------------------------------------------------
@@ -147,7 +151,13 @@ def test_an_empty_batch_is_refused():
 
 # What all queries refuse ------------------------------------------------------
 
-QUERIES = [Marginal("a"), KendallDependence("a", "b"), Batch([Marginal("a")])]
+QUERIES = [
+    Batch([Marginal("a")]),
+    Interactions("ab"),
+    KendallDependence("a", "b"),
+    Marginal("a"),
+    PairInteractions(["ab"]),
+]
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)

@@ -14,11 +14,17 @@ import pytest
 
 from skdp.queries import (
     Batch,
+    DependenceEvidence,
+    IndependenceMargins,
+    Interactions,
     KendallDependence,
     Marginal,
     NormalizedKendallDependence,
+    PairInteractions,
     PublicFacts,
+    Question,
     SpearmanDependence,
+    TotalVariationDependence,
     all_queries,
 )
 from skdp.queries.dependence import kendall_weights
@@ -93,6 +99,12 @@ def spearman(tables, n):
     return abs(terms.sum(axis=1)) / np.sqrt(n)
 
 
+def total_variation(tables, n):
+    sizes = np.maximum(tables.sum(axis=(2, 3), keepdims=True), 1)
+    rows, columns = (tables.sum(axis=axis, keepdims=True) for axis in (3, 2))
+    return abs(tables - rows * columns / sizes).sum(axis=(1, 2, 3)) / (4 * np.sqrt(n))
+
+
 def signed_ranks(counts):
     """Return records below minus records above, for each level."""
     levels = np.arange(counts.shape[-1])
@@ -103,6 +115,7 @@ SCORES = {
     KendallDependence: kendall,
     NormalizedKendallDependence: kendall_normalized,
     SpearmanDependence: spearman,
+    TotalVariationDependence: total_variation,
 }
 
 
@@ -163,7 +176,23 @@ def examples(kind):
             Batch((Marginal("x"), Marginal("x"), Marginal(()))),
             Batch((KendallDependence("x", "y"), SpearmanDependence("x", "z"))),
         ],
+        Interactions: [Interactions(names) for names in ("xy", "zyx")],
+        DependenceEvidence: [
+            DependenceEvidence("x", "y", ("z",), test) for test in ("chi2", "g2")
+        ],
+        IndependenceMargins: [
+            IndependenceMargins(
+                [
+                    [Question(kind("x", "y"), 0.3), Question(kind("x", "y", "z"), 0.4)],
+                    [Question(kind("x", "z"), -0.1)],
+                ]
+            )
+            for kind in (KendallDependence, TotalVariationDependence)
+        ],
         Marginal: [Marginal(names) for names in ((), "x", ("z", "x"), ("x", "y", "z"))],
+        PairInteractions: [
+            PairInteractions(pairs) for pairs in (("xy",), ("yz", "xy"))
+        ],
     }
     scores = [kind("x", "y", given) for given in ((), ("z",))] if kind in SCORES else []
     return made.get(kind, []) + scores

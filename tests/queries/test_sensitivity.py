@@ -7,9 +7,11 @@ raw values, some of them outside the schema where the schema says where they go.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from math import inf
 
 import numpy as np
@@ -20,6 +22,8 @@ from support.moment_queries import MOMENT_STRATEGIES, neighbours
 
 from skdp.queries import (
     Batch,
+    DependenceEvidence,
+    IndependenceMargins,
     Interactions,
     KendallDependence,
     Marginal,
@@ -28,7 +32,9 @@ from skdp.queries import (
     NormalizedKendallDependence,
     PairInteractions,
     PublicFacts,
+    Question,
     SpearmanDependence,
+    TotalVariationDependence,
     all_queries,
 )
 from skdp.records import Categorical, CountTable, Numeric, Ordinal, Schema
@@ -129,14 +135,34 @@ def pair_interactions(names):
     )
 
 
+def margins(names):
+    """Draw edges, each with some questions of any score."""
+    kinds = (KendallDependence, TotalVariationDependence, SpearmanDependence)
+    score = st.one_of(*(dependence(kind)(names) for kind in kinds))
+    question = st.builds(Question, score, st.floats(-3, 3))
+    edge = st.lists(question, min_size=1, max_size=3)
+    return st.lists(edge, min_size=1, max_size=3).map(IndependenceMargins)
+
+
+def evidence(names):
+    """Draw a test of two columns, given any of the others."""
+    scores = dependence(DependenceEvidence)(names)
+    return scores.flatmap(
+        lambda q: st.sampled_from(("chi2", "g2")).map(lambda t: replace(q, test=t))
+    )
+
+
 STRATEGIES = {
     Batch: batches,
+    DependenceEvidence: evidence,
+    IndependenceMargins: margins,
     Interactions: interactions,
     KendallDependence: dependence(KendallDependence),
     Marginal: marginals,
     NormalizedKendallDependence: dependence(NormalizedKendallDependence),
     PairInteractions: pair_interactions,
     SpearmanDependence: dependence(SpearmanDependence),
+    TotalVariationDependence: dependence(TotalVariationDependence),
 }
 
 
@@ -157,6 +183,11 @@ def sign(a, b):
 def exact_terms(kind, pairs):
     """Return the stratum's part of the score, and its weight, by a double loop."""
     m = len(pairs)
+    if kind is TotalVariationDependence:
+        counts, xs, ys = (Counter(seen) for seen in (pairs, *zip(*pairs, strict=True)))
+        cells = product(xs, ys)
+        off = (abs(counts[a, b] - Fraction(xs[a] * ys[b], m)) for a, b in cells)
+        return sum(off, Fraction(0)) / 4, Fraction(0)
     if kind is SpearmanDependence:
         ranks = [
             [sum(sign(one[axis], other[axis]) for other in pairs) for one in pairs]
@@ -244,7 +275,13 @@ def test_no_replaced_record_exceeds_the_bound(kind, data):
 
 
 @pytest.mark.parametrize(
-    "kind", [KendallDependence, NormalizedKendallDependence, SpearmanDependence]
+    "kind",
+    [
+        KendallDependence,
+        NormalizedKendallDependence,
+        SpearmanDependence,
+        TotalVariationDependence,
+    ],
 )
 @settings(max_examples=100)
 @given(table=tables(), data=st.data())

@@ -13,7 +13,18 @@ import numpy as np
 import pandas as pd
 
 import skdp
-from skdp import PC, Categorical, MarginalPC, Numeric, Ordinal, PrivPC, Schema
+from skdp import (
+    EMPC,
+    PC,
+    SVTPC,
+    Categorical,
+    GaussianPC,
+    MarginalPC,
+    Numeric,
+    Ordinal,
+    PrivPC,
+    Schema,
+)
 from skdp.base import PrivateEstimator
 
 
@@ -55,6 +66,9 @@ CAUSAL = Family(
         "MarginalPC": lambda **kw: MarginalPC(**{"random_state": 0, **kw}),
         "PC": lambda **kw: PC(**kw),
         "PrivPC": lambda **kw: PrivPC(**{"random_state": 0, **kw}),
+        "EMPC": lambda **kw: EMPC(**{"random_state": 0, **kw}),
+        "GaussianPC": lambda **kw: GaussianPC(**{"random_state": 0, **kw}),
+        "SVTPC": lambda **kw: SVTPC(**{"random_state": 0, **kw}),
     },
     schema=Schema(
         [
