@@ -158,9 +158,16 @@ def _measure_in_units(
     tail = log(1 / _CLIPPED)
     radius = sqrt(d + 2 * sqrt(d * tail) + 2 * tail)
     radius = min(radius, sqrt(d) * float(np.linalg.norm(units, 2)))
-    rows = replace(plan.rows, radius=radius, transform=units)
+    factor = float(units[0, 0])
+    if np.allclose(units, factor * np.eye(d), rtol=1e-6, atol=1e-9 * factor):
+        # The cube is still a cube, in which the sensitivity is up to sqrt(2) less.
+        units = factor * np.eye(d)
+        rows, scale = replace(plan.rows, radius=radius / factor), factor**2
+    else:
+        rows, scale = replace(plan.rows, radius=radius, transform=units), radius**2
+        units = np.asarray(rows.transform)
     query = SecondMoments(rows=rows)
     answer = query.to_matrix(curator.gaussian(query, rho=price), curator.public)
-    moments = project_to_psd(answer * (radius**2 / plan.n_records))
-    noise = radius**2 * plan.noise(query.sensitivity(curator.public, 2), price)
-    return np.asarray(rows.transform), moments, noise
+    moments = project_to_psd(answer * (scale / plan.n_records))
+    noise = scale * plan.noise(query.sensitivity(curator.public, 2), price)
+    return units, moments, noise

@@ -104,5 +104,5 @@ class GaussianTests(CountedTests):
         records = curator._sample(self._sample_size)
         value = curator._evaluate(query, self._entry, "test", records)
         noise = int(discrete_gaussian(self._variance, (), curator._streams.noise))
-        margin = margin_in_steps(float(value) * query.unit, query, limit, public)
+        margin = margin_in_steps(float(value), query, limit, public)
         return margin + noise >= 0

@@ -204,7 +204,8 @@ def margin_in_steps(
     Parameters
     ----------
     value : float
-        The raw score: ``query`` evaluated on records of the given public facts.
+        The raw score: ``query`` evaluated on records of the given public facts, in its
+        units.
     query : Query
         The scalar query.
     threshold : float
@@ -220,7 +221,8 @@ def margin_in_steps(
     """
     unit = public_sensitivity(query, public, 1) + 2 * query.evaluation_error(public)
     # An error for a value that is not finite would depend on the records.
-    score, score_below = (value if isfinite(value) else 0.0).as_integer_ratio()
+    finite = value * query.unit if isfinite(value) else 0.0
+    score, score_below = finite.as_integer_ratio()
     limit, limit_below = float(threshold).as_integer_ratio()
     width, width_below = float(np.nextafter(unit, inf)).as_integer_ratio()
     above = (limit * score_below - score * limit_below) * width_below * RESOLUTION

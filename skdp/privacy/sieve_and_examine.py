@@ -225,9 +225,7 @@ class SparseVector:
 
     def _passes_sieve(self, sieve: _Sieve, query: Query, threshold: float) -> bool:
         value = self._curator._evaluate(query, self._entry, "sieve", sieve.records)
-        margin = margin_in_steps(
-            float(value) * query.unit, query, threshold, sieve.public
-        )
+        margin = margin_in_steps(float(value), query, threshold, sieve.public)
         return margin + self._noise(2, self._question_epsilon) >= sieve.noisy_threshold
 
     def _confirms(self, query: Query, threshold: float) -> bool:
@@ -295,9 +293,7 @@ class SieveAndExamine(SparseVector):
 
     def _confirms(self, query: Query, threshold: float) -> bool:
         value = self._curator._evaluate(query, self._entry, "examine")
-        margin = margin_in_steps(
-            float(value) * query.unit, query, threshold, self._curator.public
-        )
+        margin = margin_in_steps(float(value), query, threshold, self._curator.public)
         return margin + self._noise(1, self._examine_epsilon) >= 0
 
 

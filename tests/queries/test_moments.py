@@ -276,7 +276,7 @@ def test_a_curator_refuses_them_before_anything_is_spent(query, schema, n, error
 def test_every_mechanism_answers_in_units_of_one_not_of_a_step():
     X = np.full((9, 2), 0.5)
     records = BoundedMatrix(columns(2), X)
-    curator = Curator(records, PrivacyLedger(1e6, 0.5, failure=0.25), random_state=0)
+    curator = Curator(records, PrivacyLedger(1e6, 0.5, failure=0.4), random_state=0)
     query, truth = Trace(), 4.5
     assert curator.laplace(query, epsilon=1e3) == pytest.approx(truth, abs=0.1)
     assert curator.gaussian(query, rho=1e3) == pytest.approx(truth, abs=0.5)
@@ -288,5 +288,8 @@ def test_every_mechanism_answers_in_units_of_one_not_of_a_step():
     )
     assert not examined.ask(query, truth - 1, tweak=-1.0)
     assert examined.ask(query, truth + 1, tweak=1.0)
+    tests = curator.gaussian_tests(n_tests=2, epsilon=1e3, delta=0.1)
+    assert not tests.ask(query, truth - 1)
+    assert tests.ask(query, truth + 1)
     noisy = curator.median(query, n_blocks=3, low=0, high=9, epsilon=1e3, delta=0.1)
     assert noisy == pytest.approx(1.5, abs=0.1)
