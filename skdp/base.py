@@ -72,7 +72,7 @@ class PrivateEstimator(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "epsilon": [Interval(Real, 0, 1e100, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "random_state": ["random_state"],
     }

@@ -28,6 +28,9 @@ __all__ = ["MarginalPC"]
 
 #: Above so many cells of the full table "auto" releases pairs, if delta allows it.
 LARGEST_AUTO_TABLE = 10_000
+#: Up to so many variables all orders are searched by default, and up to which if more.
+FEW_VARIABLES = 8
+FEW_VARIABLES_ORDER = 3
 
 
 class MarginalPC(CausalDiscovery, PrivateEstimator):
@@ -60,8 +63,8 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         Level of the tests. "auto" is min(.05, .3/sqrt(n)), and on a full table up to .1
         where the privacy noise outweighs sampling.
     max_order : int, optional
-        Largest size of a conditioning set; by default unlimited for a full table of at
-        most 10 000 cells, else 2.
+        Largest size of a conditioning set. By default 2 for pairs and for tables of
+        more than 10 000 cells; on smaller ones unlimited for up to 8 variables, else 3.
     denoise : {"full", "calibrated"} or None, default="full"
         Noisy tables are projected to counts without negatives. "full" finds most edges
         but its tests reject up to three times too often; "calibrated" keeps their
@@ -71,7 +74,7 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         where the test could not have seen the dependence, as PC does.
     stage_shares : tuple of three floats, default=(0.45, 0.45, 0.1)
         For pairs: shares of the budget for all pairs, the second look, and the tables
-        of four variables. They add up to at most 1.
+        of four variables; each at least .001, together at most 1.
     schema : Schema, optional
         Public levels of the columns. Without it they are read off the records, with a
         `PrivacyLeakWarning`.
@@ -197,7 +200,8 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         Returns
         -------
         self : MarginalPC
-            With a new graph and the same ledger.
+            With a new graph. ``ledger_`` stays as it is; if a later fit failed, it is
+            that of the failed fit, and the report is that of the release.
 
         Raises
         ------
@@ -250,10 +254,11 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         """Refuse shares and a delta that make no release, before anything is spent."""
         shares = tuple(self.stage_shares)
         numbers = len(shares) == 3 and all(isinstance(s, Real) for s in shares)
-        if not numbers or min(shares) <= 0 or not sum(shares) <= 1 + 1e-12:
+        if not numbers or min(shares) < 0.001 or not sum(shares) <= 1 + 1e-12:
             raise ValueError(
-                "The 'stage_shares' parameter of MarginalPC must be three positive "
-                f"numbers that add up to at most 1. Got {self.stage_shares!r} instead."
+                "The 'stage_shares' parameter of MarginalPC must be three numbers of "
+                "at least .001 that add up to at most 1. Got "
+                f"{self.stage_shares!r} instead."
             )
         if self.source_ == "pairs" and not self.delta > 0:
             raise ValueError(
@@ -270,7 +275,8 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         rho = zcdp_from_dp(float(self.epsilon), float(self.delta))
         first, second, third = (rho * float(share) for share in self.stage_shares)
         # Rounding must not make the three more than the whole.
-        rhos = (first, second, min(third, rho - first - second))
+        second = min(second, rho - first)
+        rhos = (first, second, max(0.0, min(third, rho - first - second)))
         with progress_of(self.verbose, type(self).__name__) as progress:
             return PairRelease.of(curator, names, rhos, self._settings(), progress)
 
@@ -315,10 +321,12 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         )
 
     def _largest_order(self) -> int | None:
-        small = self.schema_.size <= LARGEST_AUTO_TABLE
-        if self.max_order is None and not (self.source_ == "table" and small):
+        if self.max_order is not None:
+            return self.max_order
+        if self.source_ == "pairs" or self.schema_.size > LARGEST_AUTO_TABLE:
             return DEFAULT_ORDER
-        return self.max_order
+        # The number of sets grows exponentially with the variables.
+        return None if len(self.schema_) <= FEW_VARIABLES else FEW_VARIABLES_ORDER
 
     def _public_facts(self) -> tuple[str, ...]:
         released = {

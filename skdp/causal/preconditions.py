@@ -20,7 +20,7 @@ LARGEST_TABLE = 2**27
 #: Largest number of cells of a release, each of which needs noise of its own.
 LARGEST_RELEASE = 2**24
 #: Largest number of coordinates of the interaction of two columns.
-LARGEST_INTERACTION = 2**11
+LARGEST_INTERACTION = 2**10
 
 
 def refuse_large_tables(schema: Schema, n_records: int, max_order: int | None) -> None:
@@ -70,7 +70,7 @@ def refuse_large_release(schema: Schema, source: str) -> None:
     ------
     ModelTooLargeError
         If it would have more than 2^24 cells, or the interaction of two columns more
-        than 2^11 coordinates, whose covariance a test inverts.
+        than 2^10 coordinates, whose covariance a test inverts.
     """
     _refuse_large_interactions(schema)
     size = schema.size if source == "table" else sum(schema.shape) ** 2

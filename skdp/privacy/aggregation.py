@@ -97,7 +97,8 @@ def noisy_median(
     steps = np.sort(_to_steps(query.unit * np.array(values), *bounds))
     smooth = smooth_sensitivity_of_median(steps, 0, RESOLUTION, beta)
     scale = Fraction(float(np.nextafter(2 * smooth, np.inf))) / Fraction(epsilon)
-    drawn = int(discrete_laplace(scale, (), curator._streams.noise))
+    rng = curator._streams.noise
+    drawn = int(discrete_laplace(scale, (), rng, secret_scale=True))
     return min(max(int(steps[len(blocks) // 2]) + drawn, 0), RESOLUTION)
 
 
