@@ -250,7 +250,7 @@ def main() -> None:
                 rows.append([name, kind, *least, max(r["MB"] for r in runs), *tv])
     ways = ["1-way", "2-way", "3-way"]
     header = ["arm", "of", "s, least", "CPU s, least", "MB", *ways]
-    print(table(header, [[c if isinstance(c, str) else round(c, 4) for c in r]
+    print(table(header, [[c if isinstance(c, str) else f"{c:.4g}" for c in r]
                          for r in rows]))  # fmt: skip
 
 

@@ -13,7 +13,7 @@ answered from in four ways:
   them;
 * averaged: the inverse-variance mean of the sums of all tables that hold them;
 * clipped: the averaged answer, negative counts set to 0 and scaled to n;
-* model: the graphical model, by the default solver (tau = 1/sigma), and by the paper's
+* model: the graphical model, by the default solver and pull, and by the paper's
   mirror descent on the loss alone, stopped after 300 steps.
 
 A full contingency table of these 14 columns would have 10^17 cells: least squares and
