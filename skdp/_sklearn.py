@@ -15,4 +15,21 @@ __all__ = [
     "clone_parametrized",
     "estimator_html_repr",
     "fit_context",
+    "validate_parameters",
 ]
+
+
+def validate_parameters(estimator: BaseEstimator) -> None:
+    """Check the parameters of an object that has no fit of its own.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        With `_parameter_constraints`.
+
+    Raises
+    ------
+    InvalidParameterError
+        Names the parameter.
+    """
+    estimator._validate_params()

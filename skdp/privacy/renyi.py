@@ -96,7 +96,8 @@ def noise_multiplier(
             low = middle
         else:
             high = middle
-    return high
+    # A little more than what was checked in floating point.
+    return high * (1 + 1e-6)
 
 
 def _excess(

@@ -216,8 +216,9 @@ def _array(X: Any) -> NDArray[Any]:
     if array.ndim != 2:
         raise SchemaError(
             f"Expected 2D array, got {array.ndim}D array instead: a table has a row "
-            "per record and a column per variable. Use X.reshape(-1, 1) if it has a "
-            "single column, X.reshape(1, -1) if it has a single record."
+            "per record and a column per variable. Reshape your data: "
+            "X.reshape(-1, 1) if it has a single column, X.reshape(1, -1) if it has a "
+            "single record."
         )
     return array
 

@@ -8,6 +8,7 @@ one PrivacyLeakWarning names all such columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 from skdp.exceptions import PrivacyLeakWarning, SchemaError
 from skdp.records.encoding import as_column, is_missing
 from skdp.records.frames import CodedColumn, Values, read_table
+from skdp.records.missing import missing_entries, select_entries
 from skdp.records.schema import Categorical, Column, Numeric, Ordinal, Schema
 from skdp.warn import warn_user
 
-__all__ = ["infer_schema"]
+__all__ = ["infer_schema", "interval_of"]
 
 _ORDINAL_SPAN = 64
 _NARROWEST = 1e-12
@@ -27,7 +29,10 @@ _SMALLEST = 1e-300
 
 
 def infer_schema(
-    X: Any, names: Sequence[str] | None = None, warn: bool = True
+    X: Any,
+    names: Sequence[str] | None = None,
+    warn: bool = True,
+    missing: bool = False,
 ) -> Schema:
     """Read a schema off a table.
 
@@ -44,6 +49,9 @@ def infer_schema(
         Names of the d columns in place of the table's own.
     warn : bool, default=True
         Whether to warn of columns whose levels were read off the records.
+    missing : bool, default=False
+        Whether a column with missing values is declared with ``missing=True``; if not,
+        it is refused.
 
     Returns
     -------
@@ -76,8 +84,9 @@ def infer_schema(
         raise SchemaError(
             f"{len(names)} names were given for {len(table.names)} columns."
         )
+    infer = _infer_known if missing else _infer
     schema = Schema(
-        tuple(_infer(n, v) for n, v in zip(names, table.columns, strict=True))
+        tuple(infer(n, v) for n, v in zip(names, table.columns, strict=True))
     )
     leaky = [
         repr(name)
@@ -92,6 +101,14 @@ def infer_schema(
             PrivacyLeakWarning,
         )
     return schema
+
+
+def _infer_known(name: str, values: Values) -> Column:
+    """Read a declaration off the entries that are not missing."""
+    gone = missing_entries(values)
+    if not gone.any():
+        return _infer(name, values)
+    return replace(_infer(name, select_entries(values, ~gone)), missing=True)
 
 
 def _infer(name: str, values: Values) -> Column:
@@ -114,9 +131,9 @@ def _infer(name: str, values: Values) -> Column:
         low, high = int(array.min()), int(array.max())
         if high - low < _ORDINAL_SPAN:
             return Ordinal(name, tuple(range(low, high + 1)))
-        return Numeric(name, *_interval(low, high))
+        return Numeric(name, *interval_of(low, high))
     _refuse_not_finite(array, name)
-    return Numeric(name, *_interval(float(array.min()), float(array.max())))
+    return Numeric(name, *interval_of(float(array.min()), float(array.max())))
 
 
 def _typed(values: NDArray[Any], name: str) -> NDArray[Any]:
@@ -168,8 +185,24 @@ def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
         )
 
 
-def _interval(low: float, high: float) -> tuple[float, float]:
-    """Widen an interval that is too narrow to hold bins."""
+def interval_of(low: float, high: float) -> tuple[float, float]:
+    """Widen an interval that is too narrow to hold bins.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends, with low <= high.
+
+    Returns
+    -------
+    tuple of float
+        The same ends, or ends further apart.
+
+    Examples
+    --------
+    >>> interval_of(2.0, 2.0)
+    (1.5, 2.5)
+    """
     size = max(abs(low), abs(high))
     if high - low > max(_NARROWEST * size, _SMALLEST):
         return low, high

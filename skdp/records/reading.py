@@ -51,6 +51,7 @@ def read_records(
     target: str,
     *,
     warn: bool = True,
+    missing: bool = False,
 ) -> Reading:
     """Validate the input of a fit and count its records.
 
@@ -73,6 +74,8 @@ def read_records(
         Name of the column that `y` becomes.
     warn : bool, default=True
         Whether to warn of levels that were read off the records.
+    missing : bool, default=False
+        Whether missing values become a level where levels are read off the records.
 
     Returns
     -------
@@ -92,11 +95,11 @@ def read_records(
     if y is not None:
         table = _with_target(table, y, target)
     if schema is None:
-        return _inferred(table, Schema(()), warn)
+        return _inferred(table, Schema(()), warn, missing)
     if y is not None and target not in schema:
         schema = _with_declared_target(schema, y, target)
     if y is not None and target not in schema:
-        return _inferred(table, schema.select(table.names[:-1]), warn)
+        return _inferred(table, schema.select(table.names[:-1]), warn, missing)
     return Reading(CountTable.from_frame(table, schema))
 
 
@@ -150,11 +153,11 @@ def _with_target(table: Table, y: Any, target: str) -> Table:
     )
 
 
-def _inferred(table: Table, known: Schema, warn: bool) -> Reading:
+def _inferred(table: Table, known: Schema, warn: bool, missing: bool) -> Reading:
     """Read the levels of the columns that `known` leaves out off the records."""
     k = len(known)
     rest = replace(table, names=table.names[k:], columns=table.columns[k:], named=True)
-    schema = Schema((*known, *infer_schema(rest, warn=warn)))
+    schema = Schema((*known, *infer_schema(rest, warn=warn, missing=missing)))
     coded = [isinstance(values, CodedColumn) for values in rest.columns]
     return Reading(
         CountTable.from_frame(replace(table, named=True), schema),

@@ -12,12 +12,22 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from support.families import FAMILY_OF, PRIVATE, a_frame, build
+from support.families import COVARIANCE, FAMILY_OF, PRIVATE, a_frame, build
 
 import skdp
 import skdp.base
-from skdp import EMPC, PC, SVTPC, BudgetAccountant, GaussianPC, PrivPC
+from skdp import (
+    EMPC,
+    PC,
+    SVTPC,
+    BudgetAccountant,
+    GaussianPC,
+    MarginalPC,
+    PGMEstimator,
+    PrivPC,
+)
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, SchemaError
+from skdp.pgm.strategies import Independent
 from skdp.privacy import Curator
 
 
@@ -39,8 +49,14 @@ def test_every_public_estimator_is_listed() -> None:
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)]
-    + [EMPC(), GaussianPC(), SVTPC()]
+    [
+        *(PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)),
+        *(MarginalPC(), EMPC(), GaussianPC(), SVTPC()),
+        *(getattr(skdp, name)(random_state=0) for name in COVARIANCE.builders),
+        PGMEstimator(),
+        PGMEstimator(1.0, 1e-6, imputation="draw", random_state=0),
+        PGMEstimator(strategy=Independent(), imputation="mean"),
+    ]
 )
 def test_scikit_learn_checks(estimator, check) -> None:
     check(estimator)  # asserts; raises where the convention is broken
@@ -77,7 +93,7 @@ class Player:
 
 
 SINGLE_ANSWERS = (
-    "laplace", "gaussian", "exponential", "noisy_max", "subset", "subset_size",
+    "laplace", "gaussian", "exponential", "noisy_max", "top_k", "subset", "subset_size",
 )  # fmt: skip
 WITH_STATE = (
     "sparse_vector", "sieve_and_examine", "gaussian_tests", "median_tests",
@@ -102,7 +118,8 @@ def replaying(tape):
         """Pays as a curator does, looks at no record, and gives out the tape."""
 
         def _evaluate(self, query, *args, **kwargs):
-            return np.zeros(query.shape(self.public), dtype=np.int64)
+            kind = np.int64 if query.integral else np.float64
+            return np.zeros(query.shape(self.public), dtype=kind)
 
         def _sample(self, *args, **kwargs):
             return None

@@ -32,6 +32,9 @@ import skdp.privacy.sieve_and_examine
 from skdp import EMPC, GaussianPC, MarginalPC, PrivPC
 from skdp.base import PrivateEstimator
 from skdp.exceptions import BudgetExceededError
+from skdp.graphical import Domain, MarkovRandomField
+from skdp.pgm import Session
+from skdp.pgm.strategies import MST, FixedMarginals, Independent
 from skdp.privacy import (
     Curator,
     LedgerEntry,
@@ -41,15 +44,29 @@ from skdp.privacy import (
     dp_from_zcdp,
 )
 from skdp.queries import (
+    FREE_WEIGHT,
+    CrossMoments,
     IndependenceMargins,
     Interactions,
     KendallDependence,
+    LinearMarginal,
     Marginal,
+    MarginalDistances,
+    MomentErrors,
+    NormScores,
     PairInteractions,
     PublicFacts,
     Question,
+    SecondMoments,
 )
-from skdp.records import Categorical, CountTable, Ordinal, Schema
+from skdp.records import (
+    BoundedMatrix,
+    Categorical,
+    CountTable,
+    Numeric,
+    Ordinal,
+    Schema,
+)
 
 ERROR = 1e-3  # one minus the confidence of a bound
 # An event is chosen by a stricter bound, so that luck in few runs does not choose it.
@@ -177,11 +194,55 @@ def two_strata(a=22, b=18):
     return tuple(table([*concordant, *discordant, last], *columns) for last in odd)
 
 
+def two_columns(n=4):
+    """Let a record that is "no" twice become "yes" twice."""
+    columns = [Categorical(name, ("no", "yes")) for name in "ab"]
+    odd = ([0, 0], [1, 1])
+    return tuple(table([[0, 0]] * (n - 1) + [last], *columns) for last in odd)
+
+
 def two_pairs(n=4):
     """Raise the score of a, b by its sensitivity and lower that of c, d, or reverse."""
     columns = [Categorical(name, ("no", "yes")) for name in "abcd"]
     odd = ([1, 1, 0, 0], [0, 0, 1, 1])
     return tuple(table([[0] * 4] * (n - 1) + [last], *columns) for last in odd)
+
+
+def moments(first, second, common=0.0):
+    """Add a row, one or the other, to a row of one number."""
+    schema = Schema([Numeric(f"x{j}", -1, 1) for j in range(len(first))])
+    return tuple(
+        BoundedMatrix(schema, np.array([[common] * len(first), row], dtype=float))
+        for row in (first, second)
+    )
+
+
+def free_diagonal(curator):
+    answer = curator.gaussian(SecondMoments(free_diagonal=True), rho=2.0)
+    weights = np.array([1.0 if i < j else sqrt(2) for i, j in TRIANGLE])
+    return answer @ weights  # along the largest change, from 0 to (1, 1, 1)
+
+
+TRIANGLE = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+
+
+def an_entry_and_its_diagonals(curator):
+    query = CrossMoments([(0, 1)], with_diagonals=True)
+    return curator.gaussian(query, rho=2.0)[0] @ [1.0, FREE_WEIGHT, FREE_WEIGHT]
+
+
+def farthest_entry(curator):
+    # One entry comes as near to its estimate as another goes away from its own.
+    estimate = np.zeros((3, 3))
+    for (i, j), value in {(0, 1): -0.5, (0, 2): 0.5, (1, 2): 1.5}.items():
+        estimate[i, j] = estimate[j, i] = value
+    return int(curator.top_k(MomentErrors(estimate), 1, epsilon=3.0)[0])
+
+
+def radius(curator):
+    # One count leaves the target and the other reaches it.
+    query = NormScores((0.5, 1.5), 1.0, (0.0, 2.0))
+    return curator.exponential(query, epsilon=2.0)
 
 
 def laplace_counts(curator):
@@ -276,8 +337,41 @@ CASES = {
         0.55,
         n_broken_runs=3000,
     ),
+    "gaussian, free diagonal": Case(
+        moments([0, 0, 0], [1, 1, 1]), free_diagonal, 0.4, 3000, concentrated_loss
+    ),
+    "gaussian, an entry and its diagonals": Case(
+        moments([0, 0], [1, 1]),
+        an_entry_and_its_diagonals,
+        0.45,
+        3000,
+        concentrated_loss,
+    ),
+    "top k, entries": Case(
+        moments([1, 1, 1], [1, -1, 1]), farthest_entry, 0.5, n_broken_runs=4000
+    ),
+    "exponential, radius": Case(
+        moments([0, 0], [1, 1], common=0.75), radius, 0.4, n_broken_runs=4000
+    ),
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=2.0), 0.8
+    ),
+    "exponential, distances": Case(
+        two_columns(),
+        lambda c: c.exponential(
+            MarginalDistances([Marginal("a"), Marginal("b")], [[4, 0], [3, 3]]),
+            epsilon=2.0,
+        ),
+        0.5,
+        3000,
+        n_broken_runs=2000,
+    ),
+    "gaussian, prefix sums": Case(
+        counts((2, 0), (1, 1)),
+        lambda c: c.gaussian(LinearMarginal("a", [[1, 0], [1, 1]]), rho=2.0)[0],
+        0.45,
+        3000,
+        concentrated_loss,
     ),
     "subset": Case(two_pairs(), chosen_set, 0.55, n_broken_runs=3000),
     "subset size": Case(two_pairs(), chosen_size, 0.55, n_broken_runs=3000),
@@ -527,6 +621,73 @@ def test_priv_pc_on_three_variables(subsample):
 def test_no_more_is_lost_in_many_more_runs(name):
     found, charged = CASES[name].audit(16_000)
     assert CASES[name].power * charged <= found <= charged
+
+
+# --- strategies of PGMEstimator -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StrategyCase(Case):
+    """Whole runs of a strategy, with a model that does not depend on the answers."""
+
+    budget: tuple[float, float] = (2.0, 0.0)
+
+    def outputs(self, n_runs):
+        both = []
+        for seed, world in enumerate(self.worlds):
+            curator, outputs = Curator(world, PrivacyLedger(*self.budget), seed), []
+            for _ in range(n_runs):
+                curator._ledger = PrivacyLedger(*self.budget)
+                session = Session(curator, None, UniformFitter())
+                self.run(session)
+                outputs.append(log_ratio(session.measurements, self.worlds))
+            both.append(outputs)
+        return *both, curator.ledger.total()
+
+
+UNIFORM = MarkovRandomField(Domain(("a", "b"), (2, 2)), {}, 200)
+
+
+class UniformFitter:
+    """Gives out the same model whatever was measured."""
+
+    def __call__(self, measurements, warm_start=None):
+        return None
+
+    def model(self, fit):
+        return UNIFORM
+
+
+def log_ratio(measurements, worlds):
+    """Return how much likelier some noisy tables are for the first records."""
+    total = 0.0
+    for m in measurements:
+        first, second = (world.marginal(m.columns) for world in worlds)
+        total += (np.abs(m.answer - second) - np.abs(m.answer - first)).sum() / m.sigma
+    return total
+
+
+# So many records that no levels are merged.
+WORLDS = two_columns(200)
+STRATEGY_CASES = {
+    "independent": StrategyCase(WORLDS, Independent().run, 0.5, 2000),
+    "fixed": StrategyCase(WORLDS, FixedMarginals([("a", "b"), ("b",)]).run, 0.4, 2000),
+    "mst": StrategyCase(WORLDS, MST().run, 0.15, 6000),
+}
+strategies = [*list(STRATEGY_CASES)[:2], pytest.param("mst", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("name", strategies)
+def test_strategies_lose_no_more_than_their_epsilon(name):
+    found, charged = STRATEGY_CASES[name].audit()
+    assert STRATEGY_CASES[name].power * charged <= found <= charged <= 2.0
+
+
+@pytest.mark.parametrize("name", ["independent", "fixed"])
+def test_strategies_with_half_the_noise_are_found_out(name, monkeypatch):
+    halve_the_noise(monkeypatch)
+    found, charged = STRATEGY_CASES[name].audit()
+    assert found > charged
 
 
 # --- MarginalPC -----------------------------------------------------------------------

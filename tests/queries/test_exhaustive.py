@@ -12,13 +12,16 @@ from math import comb, inf
 import numpy as np
 import pytest
 
+from skdp.graphical.linear_queries import Kronecker
 from skdp.queries import (
     Batch,
     DependenceEvidence,
     IndependenceMargins,
     Interactions,
     KendallDependence,
+    LinearMarginal,
     Marginal,
+    MarginalDistances,
     NormalizedKendallDependence,
     PairInteractions,
     PublicFacts,
@@ -168,14 +171,46 @@ def test_the_scores_above_are_those_of_the_queries(kind):
 # The answers of the queries themselves ----------------------------------------
 
 
-def examples(kind):
-    """Return queries of a class over columns x, y, z."""
+def linear_examples(shape):
+    """Return queries of integers, of one sign, of both, and with merged levels."""
+    n_cells = shape[0] * shape[2]
+    rng = np.random.default_rng(0)
+    merged = [np.eye(shape[1])[[0]], np.ones((1, shape[2]))]
+    return [
+        LinearMarginal("z", np.tri(shape[0])),
+        LinearMarginal(("x", "y"), Kronecker([np.tri(n) for n in shape[1:]])),
+        LinearMarginal(("x", "y"), Kronecker(merged)),
+        LinearMarginal(("z", "y"), rng.random((3, n_cells))),
+        LinearMarginal(("z", "y"), rng.normal(size=(3, n_cells))),
+    ]
+
+
+def distances_example(shape):
+    """Return distances from uneven tables, one of them with merged levels."""
+    marginals = [
+        Marginal(("x", "y")),
+        Marginal("z"),
+        LinearMarginal(
+            ("x", "z"), Kronecker([np.ones((1, shape[1])), np.eye(shape[0])])
+        ),
+    ]
+    tables = [
+        np.arange(shape[1] * shape[2]).reshape(shape[1:]) / 3,
+        *2 * [[0.7] * shape[0]],
+    ]
+    return MarginalDistances(marginals, tables)
+
+
+def examples(kind, shape):
+    """Return queries of a class over columns x, y, z; sizes are those of z, x, y."""
     made = {
         Batch: [
             Batch((Marginal(("x", "y")), Marginal("z"), KendallDependence("x", "y"))),
             Batch((Marginal("x"), Marginal("x"), Marginal(()))),
             Batch((KendallDependence("x", "y"), SpearmanDependence("x", "z"))),
         ],
+        LinearMarginal: linear_examples(shape),
+        MarginalDistances: [distances_example(shape)],
         Interactions: [Interactions(names) for names in ("xy", "zyx")],
         DependenceEvidence: [
             DependenceEvidence("x", "y", ("z",), test) for test in ("chi2", "g2")
@@ -202,7 +237,7 @@ def examples(kind):
 @pytest.mark.parametrize("sizes", [(2, 2, 2, 4), (1, 2, 3, 4), (3, 2, 2, 3)], ids=str)
 def test_no_neighbours_exceed_the_bound_of_an_answer(name, kind, sizes):
     *shape, most = sizes
-    queries = examples(kind)
+    queries = examples(kind, shape)
     assert queries, f"Add an example of {name}."
     for n in range(1, most + 1):
         public = facts(n, *shape)

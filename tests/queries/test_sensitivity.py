@@ -16,16 +16,23 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+import scipy.sparse as sp
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support.moment_queries import MOMENT_STRATEGIES, neighbours
 
+from skdp.graphical.linear_queries import Kronecker
 from skdp.queries import (
     Batch,
     DependenceEvidence,
     IndependenceMargins,
     Interactions,
     KendallDependence,
+    LinearMarginal,
     Marginal,
+    MarginalDistances,
+    MomentErrors,
+    MomentQuery,
     NormalizedKendallDependence,
     PairInteractions,
     PublicFacts,
@@ -111,9 +118,56 @@ def dependence(kind):
     return strategy
 
 
+@st.composite
+def matrices(draw, n_cells):
+    """Draw a matrix: integers or not, of one sign or both, 0/1 merging levels."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    kind = draw(st.sampled_from(("tri", "integers", "positive", "signed", "merge")))
+    n_rows = draw(st.integers(1, 4))
+    if kind == "tri":
+        return np.tri(n_cells)
+    if kind == "merge":
+        return (rng.integers(n_rows, size=n_cells) == np.arange(n_rows)[:, None]) * 1.0
+    draws = {
+        "integers": rng.integers(-3, 4, (n_rows, n_cells)),
+        "positive": rng.random((n_rows, n_cells)),
+        "signed": rng.normal(size=(n_rows, n_cells)),
+    }
+    return draws[kind] * 1.0
+
+
+@st.composite
+def linear_marginals(draw, schema):
+    """Draw a linear query on one table, as one matrix or as a Kronecker product."""
+    names = tuple(draw(st.permutations(schema.names)))[: draw(st.integers(1, 2))]
+    sizes = [schema.n_levels(name) for name in names]
+    if draw(st.booleans()):
+        return LinearMarginal(names, Kronecker([draw(matrices(n)) for n in sizes]))
+    matrix = draw(matrices(int(np.prod(sizes))))
+    return LinearMarginal(names, sp.csr_array(matrix) if len(names) == 1 else matrix)
+
+
+@st.composite
+def distances(draw, schema):
+    """Draw distances of marginals, merged or not, from tables of any total."""
+    marginals, tables = [], []
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    for _ in range(draw(st.integers(1, 4))):
+        name = draw(st.sampled_from(schema.names))
+        size = schema.n_levels(name)
+        groups = rng.integers(2, size=size) == np.arange(2)[:, None]
+        merged = draw(st.booleans())
+        marginals.append(
+            LinearMarginal(name, groups * 1.0) if merged else Marginal(name)
+        )
+        tables.append(5 * rng.normal(size=2 if merged else size))
+    return MarginalDistances(marginals, tables)
+
+
 def batches(names):
     """Draw a batch of the other queries, possibly of one twice."""
-    parts = st.one_of(*(s(names) for kind, s in STRATEGIES.items() if kind != Batch))
+    by_names = STRATEGIES.keys() - {Batch, *BY_SCHEMA}
+    parts = st.one_of(*(s(names) for kind, s in STRATEGIES.items() if kind in by_names))
     return st.lists(parts, min_size=1, max_size=4).map(Batch)
 
 
@@ -155,7 +209,9 @@ STRATEGIES = {
     IndependenceMargins: margins,
     Interactions: interactions,
     KendallDependence: dependence(KendallDependence),
+    LinearMarginal: linear_marginals,
     Marginal: marginals,
+    MarginalDistances: distances,
     NormalizedKendallDependence: dependence(NormalizedKendallDependence),
     PairInteractions: pair_interactions,
     SpearmanDependence: dependence(SpearmanDependence),
@@ -163,11 +219,15 @@ STRATEGIES = {
 }
 
 
+# These need to know the levels.
+BY_SCHEMA = (LinearMarginal, MarginalDistances)
+
+
 def instances(kind, schema):
     """Return the strategy of a class, or fail: it has to be tested."""
     if kind not in STRATEGIES:
         pytest.fail(f"{kind.__name__} has no strategy in STRATEGIES: add one.")
-    return STRATEGIES[kind](list(schema.names))
+    return STRATEGIES[kind](schema if kind in BY_SCHEMA else list(schema.names))
 
 
 # Exact answers ----------------------------------------------------------------
@@ -237,7 +297,7 @@ def assert_within_bounds(query, before, after):
     public = PublicFacts(before.n_records, before.schema)
     query.check(public)
     answer = query.evaluate(before)
-    difference = np.ravel(query.evaluate(after) - answer)
+    difference = np.ravel(query.evaluate(after) - answer) * query.unit
 
     assert answer.shape == query.shape(public)
     np.testing.assert_array_equal(answer, query.evaluate(before))  # deterministic
@@ -258,6 +318,12 @@ def assert_within_bounds(query, before, after):
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_replaced_record_exceeds_the_bound(kind, data):
+    if issubclass(kind, MomentQuery):
+        d, before, after = data.draw(neighbours())
+        assume(d > 1 or kind is not MomentErrors)
+        query = data.draw(MOMENT_STRATEGIES[kind](d))
+        assert_within_bounds(query, before, after)
+        return
     fewest = 1 if kind is Marginal else 2
     schema, common, left, right = data.draw(tables(fewest))
     query = data.draw(instances(kind, schema))
@@ -292,7 +358,7 @@ def test_scores_lie_within_their_evaluation_error(kind, table, data):
 
 
 def test_every_query_class_has_a_strategy():
-    assert {kind for _, kind in all_queries()} <= set(STRATEGIES)
+    assert {kind for _, kind in all_queries()} <= {*STRATEGIES, *MOMENT_STRATEGIES}
 
 
 def test_a_class_without_a_strategy_fails():

@@ -1,0 +1,24 @@
+"""Graphical models from noisy marginals: pure, usable alone, without any records."""
+
+from .common_queries import prefix, ranges, weighted
+from .domain import Domain
+from .estimation import Fit, estimate, fit_potentials
+from .linear_queries import Identity, Kronecker, LinearQuery, Matrix
+from .markov_random_field import MarkovRandomField
+from .measurement import LinearMeasurement
+
+__all__ = [
+    "Domain",
+    "Fit",
+    "Identity",
+    "Kronecker",
+    "LinearMeasurement",
+    "LinearQuery",
+    "MarkovRandomField",
+    "Matrix",
+    "estimate",
+    "fit_potentials",
+    "prefix",
+    "ranges",
+    "weighted",
+]

@@ -1,0 +1,345 @@
+"""A Markov random field over named columns, and what can be asked of it.
+
+The density of a record is the exponential of a sum of log-potentials, each a table
+over a few columns. Everything is answered by variable elimination; the table over all
+columns, which may have 10^19 cells, is never formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdp.graphical.conditioning import conditionals, normalised
+from skdp.graphical.domain import Domain
+from skdp.graphical.factor import Factor
+from skdp.graphical.product_queries import weighted_sums
+from skdp.graphical.sampling import Method, Seed, draw_records, generator
+from skdp.graphical.size import MAX_MODEL_SIZE
+from skdp.graphical.sum_product import connected, sum_out
+
+__all__ = ["MarkovRandomField"]
+
+
+Codes = Mapping[str, int | NDArray[np.integer[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovRandomField:
+    """A distribution of records, as a product of potentials.
+
+    Parameters
+    ----------
+    domain : Domain
+        Columns and their numbers of levels.
+    potentials : mapping of tuple of str to ndarray
+        Log-potentials; the axes of an array are the columns of its key. -inf is a
+        structural zero: these levels never meet. Columns without any potential are
+        uniform.
+    n_records : float
+        Number of records; marginals and queries are in counts that add up to it.
+    max_cells : float, default=1e8
+        Largest table (8 bytes a cell) that an answer may need.
+
+    Raises
+    ------
+    ValueError
+        If a potential has the wrong shape, NaN or +inf.
+
+    Examples
+    --------
+    >>> domain = Domain(("smoker", "cough"), (2, 2))
+    >>> table = np.log([[0.6, 0.2], [0.05, 0.15]])
+    >>> model = MarkovRandomField(domain, {("smoker", "cough"): table}, 100)
+    >>> model.marginal(["cough"]).round(6)
+    array([65., 35.])
+    >>> model.conditional(["smoker"], {"cough": 1}).round(3)
+    array([0.571, 0.429])
+    """
+
+    domain: Domain
+    potentials: Mapping[tuple[str, ...], NDArray[np.float64]]
+    n_records: float
+    max_cells: float = MAX_MODEL_SIZE / 10
+
+    def __post_init__(self) -> None:
+        checked = {
+            tuple(columns): self._checked_potential(tuple(columns), table)
+            for columns, table in self.potentials.items()
+        }
+        object.__setattr__(self, "potentials", checked)
+
+    def _checked_potential(
+        self, columns: tuple[str, ...], table: ArrayLike
+    ) -> NDArray[np.float64]:
+        self._checked(columns)
+        array = np.array(table, dtype=np.float64)
+        if array.shape != self.domain.shape(columns):
+            raise ValueError(
+                f"The potential over {columns} must have the shape "
+                f"{self.domain.shape(columns)}, not {array.shape}."
+            )
+        if not (array < np.inf).all():
+            raise ValueError(f"The potential over {columns} holds NaN or +inf.")
+        array.setflags(write=False)
+        return array
+
+    def _checked(self, columns: Iterable[str]) -> tuple[str, ...]:
+        columns = (columns,) if isinstance(columns, str) else tuple(columns)
+        self.domain.shape(columns)  # raises for what it does not know
+        if len(set(columns)) < len(columns):
+            raise ValueError(f"A column is named twice: {columns}.")
+        return columns
+
+    @cached_property
+    def log_partition(self) -> float:
+        """Logarithm of the sum of the unnormalised density over all records.
+
+        Raises
+        ------
+        ValueError
+            If structural zeros leave no record.
+        """
+        total = sum_out(self._factors, (), self._sizes, self.max_cells).log_values
+        value = float(total) + self._log_levels_without_factor()
+        if value == -np.inf:
+            raise ValueError("The structural zeros of the model leave no record.")
+        return value
+
+    @cached_property
+    def _factors(self) -> tuple[Factor, ...]:
+        return tuple(Factor(c, table) for c, table in self.potentials.items())
+
+    # Marginals and conditionals -------------------------------------------------
+
+    def marginal(self, columns: Iterable[str]) -> NDArray[np.float64]:
+        """Return the expected counts over some columns, in a clique or not.
+
+        Parameters
+        ----------
+        columns : iterable of str
+            In the order of the result's axes; () gives the total.
+
+        Returns
+        -------
+        ndarray, one axis of length n_levels per column
+            Expected numbers of records; they add up to `n_records`.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or named twice.
+        ModelTooLargeError
+            If a table beyond `max_cells` would be needed; nothing was allocated.
+        """
+        columns = self._checked(columns)
+        return self.n_records * self._distribution(columns, {})
+
+    def conditional(
+        self, columns: Iterable[str], evidence: Codes
+    ) -> NDArray[np.float64]:
+        """Return the distribution of some columns, given levels of others.
+
+        Parameters
+        ----------
+        columns : iterable of str
+            In the order of the result's axes.
+        evidence : mapping of str to int or to ndarray of int, shape (n,)
+            Codes of levels. Arrays hold the codes of n records; all that is not an
+            array is the same for every one of them.
+
+        Returns
+        -------
+        ndarray, one axis of length n_levels per column, after one of n for arrays
+            Probabilities; they add up to 1 for each record, and are nan where the
+            evidence has probability zero.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, named twice or part of the evidence, or if a code
+            is not a level's.
+        ModelTooLargeError
+            If a table beyond `max_cells` would be needed; nothing was allocated.
+        """
+        columns = self._checked(columns)
+        if shared := set(columns) & set(evidence):
+            raise ValueError(f"{sorted(shared)} cannot be asked for and given.")
+        single, many = self._checked_evidence(evidence)
+        if not many:
+            return self._distribution(columns, single)
+        factors = [factor.restrict(single) for factor in self._factors]
+        return conditionals(factors, columns, many, self._sizes, self.max_cells)
+
+    def _checked_evidence(
+        self, evidence: Codes
+    ) -> tuple[dict[str, int], dict[str, NDArray[np.intp]]]:
+        single, many = {}, {}
+        for name, given in evidence.items():
+            codes, n_levels = np.asarray(given), self.domain.size(name)
+            outside = codes.size and not 0 <= codes.min() <= codes.max() < n_levels
+            if codes.dtype.kind not in "iu" or codes.ndim > 1 or outside:
+                raise ValueError(
+                    f"Evidence on {name!r} must be a code from 0 to {n_levels - 1}, "
+                    "or a 1-d array of them."
+                )
+            if codes.ndim:
+                many[name] = codes.astype(np.intp)
+            else:
+                single[name] = int(codes)
+        if len({len(codes) for codes in many.values()}) > 1:
+            raise ValueError("Arrays of evidence must have one code per record each.")
+        return single, many
+
+    def _distribution(
+        self, columns: tuple[str, ...], evidence: Mapping[str, int]
+    ) -> NDArray[np.float64]:
+        _ = self.log_partition  # raises if there is no distribution
+        factors = [factor.restrict(evidence) for factor in self._factors]
+        if not evidence:
+            factors = connected(factors, columns)
+        left = sum_out(factors, columns, self._sizes, self.max_cells)
+        return normalised(left, len(columns))
+
+    # Other questions --------------------------------------------------------------
+
+    def query(self, weights: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+        """Answer products of per-column queries, without the table of the columns.
+
+        Parameters
+        ----------
+        weights : mapping of str to array-like, shape (n_levels,) or (k, n_levels)
+            Per column one weight a level, or k rows of them. Columns that are not
+            named have weight 1 everywhere.
+
+        Returns
+        -------
+        ndarray, one axis of length k per column with rows of weights
+            Expected sums over the records of the products of their weights: counts,
+            where the weights are 0 and 1. The axes are in the order of the mapping.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, or its weights have the wrong shape or are not
+            finite.
+        ModelTooLargeError
+            If a table beyond `max_cells` would be needed; nothing was allocated.
+        """
+        tables = {name: self._checked_weights(name, w) for name, w in weights.items()}
+        log_z = self.log_partition - self._log_levels_without_factor(tables)
+        sums = weighted_sums(self._factors, tables, log_z, self._sizes, self.max_cells)
+        shape = [k for w in weights.values() for k in np.shape(w)[:-1]]
+        return self.n_records * sums.reshape(shape)
+
+    def _checked_weights(self, name: str, weights: ArrayLike) -> NDArray[np.float64]:
+        table = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        n_levels = self.domain.size(name)
+        if table.ndim != 2 or table.shape[1] != n_levels:
+            raise ValueError(
+                f"The weights of {name!r} must have the shape ({n_levels},) or "
+                f"(k, {n_levels}), not {np.shape(weights)}."
+            )
+        if not np.isfinite(table).all():
+            raise ValueError(f"The weights of {name!r} must be finite.")
+        return table
+
+    def log_probability(self, codes: ArrayLike) -> NDArray[np.float64]:
+        """Return the logarithm of the probability of each record.
+
+        Parameters
+        ----------
+        codes : array-like of int, shape (n, n_columns)
+            Codes of the levels, in the order of the domain.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            In nats; -inf for records that the model excludes.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not fit or a code is not a level's.
+        """
+        array = np.asarray(codes)
+        if array.ndim != 2 or array.shape[1] != len(self.domain):
+            raise ValueError(
+                f"Records must have the shape (n, {len(self.domain)}), not "
+                f"{array.shape}."
+            )
+        columns = dict(zip(self.domain.names, array.T, strict=True))
+        _, checked = self._checked_evidence(columns)
+        total = np.full(len(array), -self.log_partition)
+        for names, table in self.potentials.items():
+            total += table[tuple(checked[name] for name in names)]
+        return total
+
+    @cached_property
+    def entropy(self) -> float:
+        """Entropy of the distribution of a record, in nats."""
+        energy = 0.0
+        for names, table in self.potentials.items():
+            p = self.marginal(names) / self.n_records
+            energy += float((p * np.where(p > 0, table, 0.0)).sum())
+        return self.log_partition - energy
+
+    def sample(
+        self,
+        n_samples: int | None = None,
+        *,
+        method: Method = "round",
+        random_state: Seed = None,
+    ) -> NDArray[np.intp]:
+        """Draw records.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            By default `n_records`, rounded.
+        method : {"round", "iid"}, default="round"
+            "iid" draws independently. "round" rounds expected counts at random within
+            each group of records that agree on the neighbours drawn before: a record
+            has the distribution of the model, and the marginals of the sample vary
+            less.
+        random_state : int, Generator, RandomState or None, default=None
+            Makes the sample reproducible.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples, n_columns)
+            Codes of levels, in the order of the domain. The order of the records is
+            random.
+
+        Raises
+        ------
+        ValueError
+            If `n_samples` or `method` is out of range.
+        ModelTooLargeError
+            If a table beyond `max_cells` would be needed; nothing was allocated.
+        """
+        n = round(self.n_records) if n_samples is None else n_samples
+        if n < 0 or n != int(n):
+            raise ValueError(f"n_samples must be an integer >= 0, not {n_samples!r}.")
+        if method not in ("round", "iid"):
+            raise ValueError(f"method must be 'round' or 'iid', not {method!r}.")
+        _ = self.log_partition  # raises if there is no distribution
+        rng = generator(random_state)
+        return draw_records(
+            self._factors, self.domain, int(n), method, rng, self.max_cells
+        )
+
+    def _log_levels_without_factor(self, asked: Iterable[str] = ()) -> float:
+        """Add the logarithms of the sizes of columns that no factor holds."""
+        held = set(asked).union(*self.potentials)
+        free = [name for name in self.domain.names if name not in held]
+        return float(np.log(self.domain.shape(free)).sum())
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return dict(zip(self.domain.names, self.domain.sizes, strict=True))

@@ -1,0 +1,259 @@
+"""What a selection strategy may touch while a fit is running.
+
+A strategy sees no records. It has the public facts, a budget, and a curator who gives
+noisy answers; what it learned stands in `measurements`, in the order of asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import exp, expm1, sqrt
+
+from skdp.graphical import Domain, MarkovRandomField
+from skdp.graphical.estimation import Fit, fit_potentials
+from skdp.graphical.measurement import LinearMeasurement
+from skdp.pgm.budget import Budget
+from skdp.pgm.workload import Workload
+from skdp.privacy import Curator
+from skdp.privacy.grid import Grid
+from skdp.queries import Batch, LinearMarginal, Marginal, PublicFacts, Query
+from skdp.records import Schema
+
+__all__ = ["MeasuredQuery", "ModelFitter", "Session", "noise_deviation"]
+
+MeasuredQuery = Marginal | LinearMarginal
+
+
+@dataclass(frozen=True)
+class ModelFitter:
+    """How measurements become a model; post-processing, which costs nothing.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns of the model.
+    n_records : int
+        Public.
+    solver, tau, gap_tol, max_model_size : object
+        See `skdp.graphical.estimation.fit_potentials`.
+    """
+
+    schema: Schema
+    n_records: int
+    solver: str
+    tau: float | str
+    gap_tol: float
+    max_model_size: float
+
+    def __call__(
+        self, measurements: Sequence[LinearMeasurement], warm_start: Fit | None = None
+    ) -> Fit:
+        """Fit a model.
+
+        Parameters
+        ----------
+        measurements : sequence of LinearMeasurement
+            Noisy answers.
+        warm_start : Fit or None, default=None
+            An earlier fit, of the first of these measurements.
+
+        Returns
+        -------
+        Fit
+            The potentials and the account of how they were found.
+        """
+        return fit_potentials(
+            measurements,
+            self.schema,
+            self.n_records,
+            solver=self.solver,
+            tau=self.tau,
+            gap_tol=self.gap_tol,
+            max_model_size=self.max_model_size,
+            warm_start=warm_start,
+        )
+
+    def model(self, fit: Fit) -> MarkovRandomField:
+        """Return the model of a fit, with its limit on the size of answers.
+
+        Parameters
+        ----------
+        fit : Fit
+            What a call returned.
+
+        Returns
+        -------
+        MarkovRandomField
+            The model.
+        """
+        return MarkovRandomField(
+            fit.domain, fit.potentials, fit.n_records, self.max_model_size / 10
+        )
+
+
+@dataclass
+class Session:
+    """One run of a strategy on one set of records.
+
+    Parameters
+    ----------
+    curator : Curator
+        Answers with noise.
+    workload : Workload or None
+        The marginals that matter to the user.
+    fitter : ModelFitter
+        How to fit a model.
+    verbose : int
+        Whether to print what is done.
+
+    Attributes
+    ----------
+    budget : Budget
+        What is left to spend.
+    measurements : list of LinearMeasurement
+        The noisy answers so far.
+    last_fit : Fit or None
+        The account of the last model.
+    """
+
+    curator: Curator
+    workload: Workload | None
+    fitter: ModelFitter
+    verbose: int = 0
+    measurements: list[LinearMeasurement] = field(default_factory=list)
+    last_fit: Fit | None = None
+
+    def __post_init__(self) -> None:
+        self.budget = Budget(self.curator.ledger)
+
+    @property
+    def public(self) -> PublicFacts:
+        """Number of records and schema."""
+        return self.curator.public
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+        return self.curator.public.schema
+
+    def measure(
+        self, queries: Sequence[MeasuredQuery], price: float
+    ) -> list[LinearMeasurement]:
+        """Buy noisy answers to some queries on marginals, as one batch.
+
+        d tables of counts have d times the L1 and sqrt(d) times the L2 sensitivity of
+        one, 2 and sqrt(2) under replacement of a record. So each gets Laplace noise of
+        scale 2 d/epsilon or Gaussian noise of variance d/rho. What cannot change, like
+        the table of a column with one level, is not asked.
+
+        Parameters
+        ----------
+        queries : sequence of Marginal or LinearMarginal
+            What to ask.
+        price : float
+            For all of them together, in the unit of the budget.
+
+        Returns
+        -------
+        list of LinearMeasurement
+            One per query that was asked.
+        """
+        asked = [q for q in queries if q.sensitivity(self.public, 1) > 0]
+        if not asked:
+            return []
+        batch = Batch(tuple(asked))
+        self.budget.spend(price)
+        if self.budget.is_pure:
+            answer = self.curator.laplace(batch, epsilon=price)
+        else:
+            answer = self.curator.gaussian(batch, rho=price)
+        sigma = noise_deviation(batch, self.public, price, self.budget.is_pure)
+        new = [
+            LinearMeasurement(query.names, part, sigma, getattr(query, "query", None))
+            for query, part in zip(asked, batch.split(answer, self.public), strict=True)
+        ]
+        self.measurements += new
+        self.say(f"measured {len(new)} marginals, noise {sigma:.4g}")
+        return new
+
+    def choose(self, scores: Query, price: float) -> int:
+        """Buy the choice of a candidate with a high score (exponential mechanism).
+
+        Parameters
+        ----------
+        scores : Query
+            One score per candidate.
+        price : float
+            In the unit of the budget; rho buys epsilon = sqrt(8 rho).
+
+        Returns
+        -------
+        int
+            Index of the chosen candidate, drawn with probability proportional to
+            exp(epsilon score/(2 sensitivity)).
+        """
+        self.budget.spend(price)
+        epsilon = price if self.budget.is_pure else sqrt(8 * price)
+        return self.curator.exponential(scores, epsilon=epsilon)
+
+    def fit_model(self) -> MarkovRandomField:
+        """Fit a model to the measurements so far, starting from the last one.
+
+        Returns
+        -------
+        MarkovRandomField
+            Post-processing: it costs nothing.
+        """
+        if not self.measurements:
+            domain = Domain.from_schema(self.schema)
+            return MarkovRandomField(domain, {}, self.public.n_records)
+        self.last_fit = self.fitter(self.measurements, self.last_fit)
+        self.say(f"fitted a model to {len(self.measurements)} marginals")
+        return self.fitter.model(self.last_fit)
+
+    def say(self, text: str) -> None:
+        """Show progress.
+
+        Parameters
+        ----------
+        text : str
+            What was done; public.
+        """
+        if self.verbose:
+            unit = "epsilon" if self.budget.is_pure else "rho"
+            left = self.budget.left
+            left = left if left > 1e-12 * self.budget.total else 0  # rounding
+            print(f"PGMEstimator: {text} ({unit} left: {left:.4g})")
+
+
+def noise_deviation(
+    query: Query, public: PublicFacts, price: float, is_pure: bool
+) -> float:
+    """Return the standard deviation of the curator's noise on one answer.
+
+    Parameters
+    ----------
+    query : Query
+        The question.
+    public : PublicFacts
+        Number of records and schema.
+    price : float
+        Epsilon (Laplace) or rho (Gaussian).
+    is_pure : bool
+        Which of them.
+
+    Returns
+    -------
+    float
+        In units of the answer; at least a thousandth of the sensitivity, for noise on
+        integers vanishes where the price is high.
+    """
+    grid = Grid.for_query(query, public, 1 if is_pure else 2)
+    steps = grid.sensitivity
+    if is_pure:
+        # Discrete Laplace noise of ratio a has variance 2a/(1 - a)^2.
+        deviation = sqrt(2 * exp(-price / steps)) / -expm1(-price / steps)
+    else:
+        deviation = steps / sqrt(2 * price)
+    return grid.step * max(deviation, 1e-3 * steps)

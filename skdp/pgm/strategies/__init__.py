@@ -1,0 +1,8 @@
+"""How a model's measurements are chosen: small objects with parameters."""
+
+from .base import Strategy
+from .fixed_marginals import FixedMarginals
+from .independent import Independent
+from .mst import MST
+
+__all__ = ["MST", "FixedMarginals", "Independent", "Strategy"]
