@@ -1,23 +1,17 @@
 """Estimation from noisy marginals beside mbi (JAX), in fresh processes.
 
-    python benchmarks/pgm_vs_mbi.py [--quick] [--parts fits,oracle]
+    python benchmarks/pgm_vs_mbi.py [--quick]
 
-Needs `pip install mbi`, and Adult in shared/data beside the repository.
+Needs `pip install mbi`, and Adult in shared/data beside the repository. Measured: all
+one-way marginals and (a) a random 13-edge tree of pairs or (b) 14 random pairs,
+sigma = 50, n known. Each library runs in a process of its own: seconds and megabytes of
+the first fit over those after import, seconds of a fit in a process that is warm, and
+the error (mean total variation) of all one- and two-way, 60 three-way marginals and
+the measured pairs. mbi runs 1000 iterations of its mirror descent in double precision,
+without the compilation cache, as its import advises.
 
-fits: all one-way marginals with (a) a random 13-edge tree of pairs and (b) 14 random
-pairs, sigma = 50, n known. Each library runs in a process of its own: seconds and
-megabytes of the first fit over those after import, seconds of a fit in a process that
-is warm, and the error (mean total variation) of all one-, two- and 60 three-way
-marginals and of the measured pairs. mbi runs 1000 iterations of its mirror descent in
-double precision, without the compilation cache, as its import advises.
-
-oracle: milliseconds of one computation of all marginals, and memory, for clique sets
-whose junction trees have 10^3 to 3 x 10^7 cells: variable elimination as built here,
-a plain NumPy propagation that materialises the cliques, and mbi's default and
-materialising oracles after compilation.
-
-Seconds are the least of several runs where a run can be repeated; CPU seconds are given
-beside them, because they move less on a busy machine.
+Warm seconds are the least of several runs. CPU seconds are given beside wall seconds,
+because they move less on a busy machine.
 """
 
 from __future__ import annotations
@@ -44,9 +38,15 @@ Cliques = list[tuple[str, ...]]
 # The cases ----------------------------------------------------------------------
 
 
+def domain_sizes() -> dict[str, int]:
+    """Read Adult's public domain."""
+    sizes: dict[str, int] = json.loads((DATA / "adult-domain.json").read_text())
+    return sizes
+
+
 def load() -> tuple[dict[str, int], np.ndarray]:
     """Read Adult's public domain and records."""
-    sizes = json.loads((DATA / "adult-domain.json").read_text())
+    sizes = domain_sizes()
     records = np.loadtxt(DATA / "adult.csv", delimiter=",", skiprows=1, dtype=int)
     return sizes, records
 
@@ -169,7 +169,7 @@ def import_library(library: str) -> None:
 
 def work_on_fit(library: str, case: str, seed: int, answers: str) -> dict[str, Any]:
     """Fit once cold and some times warm; then ask for the errors."""
-    sizes = json.loads((DATA / "adult-domain.json").read_text())
+    sizes = domain_sizes()
     cliques = cliques_of(case, list(sizes), seed)
     with np.load(answers) as arrays:
         noisy = [arrays[f"y{k}"] for k in range(len(cliques))]
@@ -227,141 +227,15 @@ def errors(
     }
 
 
-# The oracle -------------------------------------------------------------------------
-
-
-def oracle_cases(sizes: dict[str, int], quick: bool) -> dict[str, Cliques]:
-    """Choose clique sets whose junction trees grow tenfold."""
-    from skdp.graphical.domain import Domain
-    from skdp.graphical.junction_tree import junction_tree
-
-    domain = Domain(tuple(sizes), tuple(sizes.values()))
-    names = list(sizes)
-    goals = [1e3, 1e4, 1e5, 1e6] if quick else [1e3, 1e4, 1e5, 1e6, 1e7, 3e7]
-    found: dict[float, tuple[float, int, Cliques]] = {}
-    for seed in range(150):
-        rng = np.random.default_rng(seed)
-        small = [n for n in names if sizes[n] <= (20 if seed % 3 == 0 else 100)]
-        every = list(combinations(small, 2))
-        picks = rng.choice(len(every), min(rng.integers(6, 31), len(every)), False)
-        cliques: Cliques = [(n,) for n in small] + [every[i] for i in picks]
-        n_cells = junction_tree(domain, cliques).n_cells
-        for goal in goals:
-            off = abs(np.log(n_cells / goal))
-            if goal not in found or off < found[goal][0]:
-                found[goal] = (off, n_cells, cliques)
-    return {f"{found[g][1]:.2e} cells": found[g][2] for g in goals}
-
-
-def materialised(sizes: dict[str, int], cliques: Cliques) -> Callable[[], Any]:
-    """Prepare plain propagation over the tables of all junction-tree cliques."""
-    from skdp.graphical.domain import Domain
-    from skdp.graphical.junction_tree import junction_tree
-
-    domain = Domain(tuple(sizes), tuple(sizes.values()))
-    tree = junction_tree(domain, cliques)
-    rng = np.random.default_rng(0)
-    homes: list[list[tuple[tuple[str, ...], np.ndarray]]] = [[] for _ in tree.cliques]
-    for clique in map(domain.sort, cliques):
-        home = next(k for k, c in enumerate(tree.cliques) if set(clique) <= set(c))
-        homes[home].append((clique, rng.normal(size=domain.shape(clique))))
-
-    def axes(k: int, kept: tuple[str, ...]) -> tuple[int, ...]:
-        return tuple(i for i, a in enumerate(tree.cliques[k]) if a not in kept)
-
-    def run() -> list[np.ndarray]:
-        tables = []
-        for k, clique in enumerate(tree.cliques):
-            table = np.zeros(domain.shape(clique))
-            for names, potential in homes[k]:
-                table += domain.broadcast(potential, names, clique)
-            tables.append(np.exp(table - table.max()))
-        up: dict[int, np.ndarray] = {}
-        for k in reversed(range(len(tables))):
-            separator, parent = tree.separators[k], tree.parents[k]
-            if parent >= 0:
-                up[k] = tables[k].sum(axis=axes(k, separator))
-                up[k] /= up[k].max()
-                onto = tree.cliques[parent]
-                tables[parent] *= domain.broadcast(up[k], separator, onto)
-        for k, parent in enumerate(tree.parents):
-            if parent >= 0:
-                separator = tree.separators[k]
-                ratio = tables[parent].sum(axis=axes(parent, separator)) / up[k]
-                tables[k] *= domain.broadcast(ratio, separator, tree.cliques[k])
-            else:
-                tables[k] *= N / tables[k].sum()
-        return [
-            tables[k].sum(axis=axes(k, names))
-            for k, home in enumerate(homes)
-            for names, _ in home
-        ]
-
-    return run
-
-
-def factored(sizes: dict[str, int], cliques: Cliques) -> Callable[[], Any]:
-    """Prepare the oracle of this library."""
-    from skdp.graphical.domain import Domain
-    from skdp.graphical.oracle import MarginalOracle
-    from skdp.graphical.plan import make_plan
-
-    domain = Domain(tuple(sizes), tuple(sizes.values()))
-    oracle = MarginalOracle(make_plan(domain, cliques, max_model_size=1e10), N)
-    theta = np.random.default_rng(0).normal(size=oracle.layout.n_cells)
-    return lambda: oracle(theta)
-
-
-def mbi_oracle(
-    sizes: dict[str, int], cliques: Cliques, which: str
-) -> Callable[[], Any]:
-    """Prepare an oracle of mbi, compiled."""
-    import jax
-    import mbi
-
-    domain = mbi.Domain(tuple(sizes), tuple(sizes.values()))
-    vector = mbi.CliqueVector.random(domain, cliques)
-    oracle: Any = mbi.marginal_oracles.message_passing_shafer_shenoy
-    if which == "default":
-        oracle = mbi.marginal_oracles.default_oracle(cliques, domain)
-    compiled = jax.jit(lambda theta: oracle(theta, N))
-    return lambda: jax.block_until_ready(compiled(vector))
-
-
-ORACLES = ("factored", "materialised", "mbi default", "mbi materialised")
-
-
-def work_on_oracle(which: str, cliques: Cliques) -> dict[str, Any]:
-    """Time one oracle after a first call."""
-    sizes, _ = load()
-    import_library("mbi" if which.startswith("mbi") else "skdp")
-    before = megabytes()
-    if which.startswith("mbi"):
-        run = mbi_oracle(sizes, cliques, which.removeprefix("mbi "))
-    else:
-        run = {"factored": factored, "materialised": materialised}[which](
-            sizes, cliques
-        )
-    _, first, _ = timed(run)
-    started, times = perf_counter(), []
-    while len(times) < 3 or (len(times) < 200 and perf_counter() - started < 2):
-        times.append(timed(run)[1:])
-    wall, cpu = (1000 * min(column) for column in zip(*times, strict=True))
-    return {
-        "ms": wall,
-        "CPU ms": cpu,
-        "first s": first,
-        "peak MB": peak_megabytes() - before,
-    }
-
-
 # The parent -------------------------------------------------------------------------
 
 
-def in_fresh_process(task: dict[str, Any], limit: float = 3600.0) -> dict[str, Any]:
+def in_fresh_process(
+    task: dict[str, Any], script: str = __file__, limit: float = 3600.0
+) -> dict[str, Any]:
     """Run a worker and read what it prints; a failure becomes part of the results."""
     started = perf_counter()
-    command = [sys.executable, __file__, "--worker", json.dumps(task)]
+    command = [sys.executable, script, "--worker", json.dumps(task)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -370,15 +244,6 @@ def in_fresh_process(task: dict[str, Any], limit: float = 3600.0) -> dict[str, A
         return {"failed": done.stderr.strip().splitlines()[-1][:200]}
     row = json.loads(done.stdout.strip().splitlines()[-1])
     return row | {"process s": perf_counter() - started}
-
-
-def work(task: dict[str, Any]) -> None:
-    """Do one task and print the result as JSON."""
-    if task["part"] == "fit":
-        row = work_on_fit(task["library"], task["case"], task["seed"], task["answers"])
-    else:
-        row = work_on_oracle(task["which"], [tuple(c) for c in task["cliques"]])
-    print(json.dumps(row))
 
 
 def compare_fits(quick: bool) -> list[dict[str, Any]]:
@@ -392,22 +257,10 @@ def compare_fits(quick: bool) -> list[dict[str, Any]]:
             answers = str(Path(folder) / "answers.npz")
             np.savez(answers, **{f"y{k}": y for k, y in enumerate(noisy)})
             for library in ("skdp", "mbi"):
-                task = {"part": "fit", "library": library, "case": case}
+                task = {"library": library, "case": case}
                 row = in_fresh_process(task | {"seed": seed, "answers": answers})
                 rows.append({"case": case, "library": library, "seed": seed} | row)
                 print(rows[-1], flush=True)
-    return rows
-
-
-def compare_oracles(quick: bool) -> list[dict[str, Any]]:
-    """Run all oracles on models of growing size."""
-    rows = []
-    for name, cliques in oracle_cases(load()[0], quick).items():
-        for which in ORACLES:
-            task = {"part": "oracle", "which": which, "cliques": cliques}
-            row = in_fresh_process(task, 300.0)
-            rows.append({"tree": name, "oracle": which} | row)
-            print(rows[-1], flush=True)
     return rows
 
 
@@ -424,38 +277,24 @@ def show(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> None:
 
 
 def main() -> None:
-    """Run all parts and keep the results."""
+    """Run all cases and keep the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--parts", default="fits,oracle")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        work(json.loads(options.worker))
+        task = json.loads(options.worker)
+        print(json.dumps(work_on_fit(**task)))
         return
     from common import keep
 
-    results: dict[str, Any] = {}
-    if "fits" in options.parts:
-        results["fits"] = compare_fits(options.quick)
-        costs = (
-            "case",
-            "library",
-            "seed",
-            "first s",
-            "warm s",
-            "warm CPU s",
-            "peak MB",
-        )
-        show(results["fits"], (*costs, "exact s"))
-        kinds = ("1-way", "measured pairs", "all pairs", "3-way")
-        show(results["fits"], ("case", "library", "seed", *(f"TV {k}" for k in kinds)))
-    if "oracle" in options.parts:
-        results["oracle"] = compare_oracles(options.quick)
-        show(
-            results["oracle"], ("tree", "oracle", "ms", "CPU ms", "first s", "peak MB")
-        )
-    keep("pgm_vs_mbi" + ("_quick" if options.quick else ""), results, ["mbi", "jax"])
+    rows = compare_fits(options.quick)
+    costs = ("case", "library", "seed", "first s", "warm s", "warm CPU s", "peak MB")
+    show(rows, (*costs, "exact s"))
+    kinds = ("1-way", "measured pairs", "all pairs", "3-way")
+    show(rows, ("case", "library", "seed", *(f"TV {k}" for k in kinds)))
+    name = "pgm_vs_mbi" + ("_quick" if options.quick else "")
+    keep(name, {"fits": rows}, ["mbi", "jax"])
 
 
 if __name__ == "__main__":
