@@ -26,7 +26,7 @@ from skdp.privacy import (
 from skdp.report import PrivacyReport
 
 if TYPE_CHECKING:
-    from skdp.records import CountTable
+    from skdp.records import BoundedMatrix, CountTable
 
 __all__ = ["PrivateEstimator", "all_or_nothing"]
 
@@ -72,7 +72,7 @@ class PrivateEstimator(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "epsilon": [Interval(Real, 0, 1e100, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "random_state": ["random_state"],
     }
@@ -116,7 +116,9 @@ class PrivateEstimator(BaseEstimator):
             warnings=tuple(self._privacy_warnings()),
         )
 
-    def _open_curator(self, records: CountTable, failure: float = 0.0) -> Curator:
+    def _open_curator(
+        self, records: CountTable | BoundedMatrix, failure: float = 0.0
+    ) -> Curator:
         """Hand the records to a curator with a new ledger for the whole budget.
 
         `failure` is the part of delta for mechanisms that have a delta of their own.
@@ -135,7 +137,8 @@ class PrivateEstimator(BaseEstimator):
         changed = {
             name: getattr(self, name)
             for name, parameter in signature(type(self)).parameters.items()
-            if name != "schema" and getattr(self, name) != parameter.default
+            if name not in ("schema", "bounds")
+            and getattr(self, name) != parameter.default
         }
         if self.random_state is not None:
             changed["random_state"] = "a seed (not shown)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "BudgetExceededError",
+    "ClippedValuesWarning",
     "ModelTooLargeError",
     "PrivacyBudgetWarning",
     "PrivacyLeakWarning",
@@ -36,6 +37,10 @@ class SchemaError(ValueError):
     The message can depend on private records (it may name an unexpected value):
     it is meant for the curator's eyes only.
     """
+
+
+class ClippedValuesWarning(UserWarning):
+    """Some values lay outside their public bounds and were moved to the nearest."""
 
 
 class PrivacyBudgetWarning(UserWarning):

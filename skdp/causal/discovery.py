@@ -103,7 +103,7 @@ class CausalDiscovery(SelectorMixin, BaseEstimator):
         warn_user(
             f"{type(self).__name__} has used up its {getattr(self, cap + '_')} {what} "
             "before the search ended: the edges not yet examined are kept. Raise "
-            f"{cap}, or epsilon so that fewer {what} are wasted.",
+            f"{cap}, or epsilon.",
             PrivacyBudgetWarning,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,7 +14,7 @@ from skdp._sklearn import Interval, StrOptions
 from skdp.base import PrivateEstimator, all_or_nothing
 from skdp.causal.discovery import CausalDiscovery
 from skdp.causal.findings import TABLE_TESTS, Findings, SearchSettings
-from skdp.causal.pair_release import PairRelease
+from skdp.causal.pair_release import DEFAULT_ORDER, PairRelease
 from skdp.causal.preconditions import refuse_large_release
 from skdp.causal.skeleton import Skeleton
 from skdp.causal.table_release import TableRelease
@@ -25,8 +26,11 @@ from skdp.warn import warn_user
 
 __all__ = ["MarginalPC"]
 
-#: Above so many cells of the full table "auto" releases pairs.
+#: Above so many cells of the full table "auto" releases pairs, if delta allows it.
 LARGEST_AUTO_TABLE = 10_000
+#: Up to so many variables all orders are searched by default, and up to which if more.
+FEW_VARIABLES = 8
+FEW_VARIABLES_ORDER = 3
 
 
 class MarginalPC(CausalDiscovery, PrivateEstimator):
@@ -47,7 +51,7 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         released with pure epsilon, whatever delta.
     source : {"auto", "table", "pairs"}, default="auto"
         What is released. "auto" takes the full table if it has at most 10 000 cells,
-        by the schema.
+        by the schema, or if delta is 0.
     independence_test : {"cmh", "kendall", "total_variation", "strata_chi2", "both"}, \
             default="cmh"
         Test on tables. "cmh" (generalised Cochran-Mantel-Haenszel) adds residuals up
@@ -59,18 +63,18 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         Level of the tests. "auto" is min(.05, .3/sqrt(n)), and on a full table up to .1
         where the privacy noise outweighs sampling.
     max_order : int, optional
-        Largest size of a conditioning set; by default unlimited for a full table, 2 for
-        pairs.
+        Largest size of a conditioning set. By default 2 for pairs and for tables of
+        more than 10 000 cells; on smaller ones unlimited for up to 8 variables, else 3.
     denoise : {"full", "calibrated"} or None, default="full"
         Noisy tables are projected to counts without negatives. "full" finds most edges
         but its tests reject up to three times too often; "calibrated" keeps their
-        level; None does not project.
+        level where the noise in all cells is small against n; None does not project.
     keep_rule : bool, default=True
         Delete an edge only if the dependence was explained away. False deletes it too
         where the test could not have seen the dependence, as PC does.
     stage_shares : tuple of three floats, default=(0.45, 0.45, 0.1)
         For pairs: shares of the budget for all pairs, the second look, and the tables
-        of four variables. They add up to at most 1.
+        of four variables; each at least .001, together at most 1.
     schema : Schema, optional
         Public levels of the columns. Without it they are read off the records, with a
         `PrivacyLeakWarning`.
@@ -196,7 +200,8 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         Returns
         -------
         self : MarginalPC
-            With a new graph and the same ledger.
+            With a new graph. ``ledger_`` stays as it is; if a later fit failed, it is
+            that of the failed fit, and the report is that of the release.
 
         Raises
         ------
@@ -222,13 +227,15 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
             self.set_params(**parameters)
             self._validate_params()
             self._search(self.schema_)
+            self._note_refit()
         return self
 
     def _refuse_large_domain(self, records: CountTable) -> None:
         schema = records.schema
         if self.source == "auto":
-            small = schema.size <= LARGEST_AUTO_TABLE
-            self.source_ = "table" if small else "pairs"
+            # Pairs have no pure form.
+            table = schema.size <= LARGEST_AUTO_TABLE or not self.delta
+            self.source_ = "table" if table else "pairs"
         else:
             self.source_ = self.source
         refuse_large_release(schema, self.source_)
@@ -241,21 +248,22 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         if len(names) > 1:
             self._release = self._released(curator, names)
         self._search(records.schema)
+        self._write_report()
 
     def _check_budget(self) -> None:
         """Refuse shares and a delta that make no release, before anything is spent."""
         shares = tuple(self.stage_shares)
         numbers = len(shares) == 3 and all(isinstance(s, Real) for s in shares)
-        if not numbers or min(shares) <= 0 or not sum(shares) <= 1 + 1e-12:
+        if not numbers or min(shares) < 0.001 or not sum(shares) <= 1 + 1e-12:
             raise ValueError(
-                "The 'stage_shares' parameter of MarginalPC must be three positive "
-                f"numbers that add up to at most 1. Got {self.stage_shares!r} instead."
+                "The 'stage_shares' parameter of MarginalPC must be three numbers of "
+                "at least .001 that add up to at most 1. Got "
+                f"{self.stage_shares!r} instead."
             )
         if self.source_ == "pairs" and not self.delta > 0:
             raise ValueError(
-                "source='pairs', which so large a domain needs, has Gaussian noise and "
-                "no pure form: pass a small delta, such as delta=1e-6. Or release the "
-                "full table of fewer columns or levels. Nothing was spent."
+                "source='pairs' has Gaussian noise and no pure form: pass a small "
+                "delta, such as delta=1e-6, or source='table'. Nothing was spent."
             )
 
     def _released(
@@ -267,7 +275,8 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         rho = zcdp_from_dp(float(self.epsilon), float(self.delta))
         first, second, third = (rho * float(share) for share in self.stage_shares)
         # Rounding must not make the three more than the whole.
-        rhos = (first, second, min(third, rho - first - second))
+        second = min(second, rho - first)
+        rhos = (first, second, max(0.0, min(third, rho - first - second)))
         with progress_of(self.verbose, type(self).__name__) as progress:
             return PairRelease.of(curator, names, rhos, self._settings(), progress)
 
@@ -294,16 +303,30 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
         self.tables_ = {} if self._release is None else self._release.counts
         self.gram_ = getattr(self._release, "moments", None)
         self._set_result(found.skeleton, schema)
-        self._write_report()
+
+    def _note_refit(self) -> None:
+        """Add to the report of the fit how its release was searched again."""
+        settings = ", ".join(f"{name}={getattr(self, name)}" for name in sorted(_FREE))
+        kept = (fact for fact in self._report.public if not fact.startswith(_AGAIN))
+        public = (*kept, f"{_AGAIN}, at no cost, with {settings}")
+        self._report = replace(self._report, public=public)
 
     def _settings(self) -> SearchSettings:
         return SearchSettings(
             independence_test=self.independence_test,
             alpha=self.alpha,
-            max_order=self.max_order,
+            max_order=self._largest_order(),
             denoise=self.denoise,
             keep_rule=bool(self.keep_rule),
         )
+
+    def _largest_order(self) -> int | None:
+        if self.max_order is not None:
+            return self.max_order
+        if self.source_ == "pairs" or self.schema_.size > LARGEST_AUTO_TABLE:
+            return DEFAULT_ORDER
+        # The number of sets grows exponentially with the variables.
+        return None if len(self.schema_) <= FEW_VARIABLES else FEW_VARIABLES_ORDER
 
     def _public_facts(self) -> tuple[str, ...]:
         released = {
@@ -315,3 +338,4 @@ class MarginalPC(CausalDiscovery, PrivateEstimator):
 
 #: What may change without asking the records again.
 _FREE = {"alpha", "denoise", "independence_test", "keep_rule", "max_order"}
+_AGAIN = "searched again"

@@ -65,6 +65,10 @@ def plan_medians(
     """
     if cap == 0:
         return MedianPlan()
+    if n_blocks is not None and not (n_blocks % 2 and n_blocks <= n_records):
+        raise ValueError(
+            f"n_blocks must be odd and at most the {n_records} records, got {n_blocks}."
+        )
     epsilon, delta = budget
     scale, composition = scale_parts_to(epsilon, delta / 2, ((1.0, cap),))
     share = delta / 2 / cap

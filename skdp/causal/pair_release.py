@@ -36,7 +36,7 @@ Pair = tuple[str, str]
 
 #: Level at which a pair is worth a second look.
 SCREEN = 0.2
-#: Order of the search, unless told otherwise.
+#: Order of the search, unless told otherwise, and of the sets that tables are for.
 DEFAULT_ORDER = 2
 #: Tables for each edge, and the largest noise in all cells of one, in records.
 TABLES_PER_EDGE = 2
@@ -158,9 +158,12 @@ class PairRelease:
             settings.level(self.moments.n_records),
             _PAIR_RULE if settings.keep_rule else None,
         )
-        order = DEFAULT_ORDER if settings.max_order is None else settings.max_order
-        names = list(self.moments.levels)
-        skeleton = learn_skeleton(names, answerer, max_order=order, progress=progress)
+        skeleton = learn_skeleton(
+            list(self.moments.levels),
+            answerer,
+            max_order=settings.max_order,
+            progress=progress,
+        )
         return answerer, skeleton
 
     def affordable_tables(

@@ -19,6 +19,8 @@ __all__ = [
 LARGEST_TABLE = 2**27
 #: Largest number of cells of a release, each of which needs noise of its own.
 LARGEST_RELEASE = 2**24
+#: Largest number of coordinates of the interaction of two columns.
+LARGEST_INTERACTION = 2**10
 
 
 def refuse_large_tables(schema: Schema, n_records: int, max_order: int | None) -> None:
@@ -67,17 +69,30 @@ def refuse_large_release(schema: Schema, source: str) -> None:
     Raises
     ------
     ModelTooLargeError
-        If it would have more than 2^24 cells.
+        If it would have more than 2^24 cells, or the interaction of two columns more
+        than 2^10 coordinates, whose covariance a test inverts.
     """
+    _refuse_large_interactions(schema)
     size = schema.size if source == "table" else sum(schema.shape) ** 2
     if size > LARGEST_RELEASE:
         largest = sorted(schema, key=lambda column: -column.n_levels)[:4]
         named = ", ".join(f"{c.name!r} ({c.n_levels} levels)" for c in largest)
-        other = ", or take source='pairs'" if source == "table" else ""
+        other = ", or take source='pairs' and a delta > 0" if source == "table" else ""
         raise ModelTooLargeError(
             f"source={source!r} needs a table of {size} cells, more than "
             f"{LARGEST_RELEASE}. The columns with most levels are {named}: give them "
             f"fewer levels or bins{other}. Nothing was spent."
+        )
+
+
+def _refuse_large_interactions(schema: Schema) -> None:
+    largest = sorted(schema, key=lambda column: -column.n_levels)[:2]
+    size = prod(column.n_levels - 1 for column in largest)
+    if len(largest) == 2 and size > LARGEST_INTERACTION:
+        named = " and ".join(f"{c.name!r} ({c.n_levels} levels)" for c in largest)
+        raise ModelTooLargeError(
+            f"The interaction of {named} has {size} coordinates, more than "
+            f"{LARGEST_INTERACTION}: give them fewer levels or bins. Nothing was spent."
         )
 
 

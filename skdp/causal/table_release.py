@@ -129,6 +129,8 @@ def discrete_laplace_variance(scale: float) -> float:
     float
         2a/(1 - a)^2 with a = exp(-1/scale).
     """
+    if scale > 1e8:  # the limit, before the root of the denominator underflows
+        return 2 * scale * scale
     # In this form nothing cancels at a large scale, and nothing overflows at a small.
     return 2 * exp(-1 / scale) / expm1(-1 / scale) ** 2
 

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from skdp.plotting.causal_graph import CausalGraphDisplay
+from skdp.plotting.covariance import CovarianceDisplay
 
-__all__ = ["CausalGraphDisplay"]
+__all__ = ["CausalGraphDisplay", "CovarianceDisplay"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import isfinite, nan
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from .noise import discrete_laplace
 from .purchases import LedgerEntry
 
 if TYPE_CHECKING:
-    from skdp.records import CountTable
+    from skdp.records import BoundedMatrix, CountTable
 
     from .curator import Curator
 
@@ -65,7 +66,7 @@ def noisy_median(
     curator: Curator,
     query: Query,
     entry: int,
-    blocks: list[CountTable],
+    blocks: Sequence[CountTable | BoundedMatrix],
     bounds: tuple[float, float],
     noise: tuple[float, float],
 ) -> int:
@@ -79,7 +80,7 @@ def noisy_median(
         A scalar query.
     entry : int
         Index of the ledger entry that pays for this answer.
-    blocks : list of CountTable
+    blocks : sequence of CountTable or BoundedMatrix
         An odd number of blocks, dealt out without a look at the records.
     bounds : tuple of (float, float)
         Public bounds of the values.
@@ -93,10 +94,11 @@ def noisy_median(
     """
     epsilon, beta = noise
     values = [float(curator._evaluate(query, entry, "median", b)) for b in blocks]
-    steps = np.sort(_to_steps(np.array(values), *bounds))
+    steps = np.sort(_to_steps(query.unit * np.array(values), *bounds))
     smooth = smooth_sensitivity_of_median(steps, 0, RESOLUTION, beta)
     scale = Fraction(float(np.nextafter(2 * smooth, np.inf))) / Fraction(epsilon)
-    drawn = int(discrete_laplace(scale, (), curator._streams.noise))
+    rng = curator._streams.noise
+    drawn = int(discrete_laplace(scale, (), rng, secret_scale=True))
     return min(max(int(steps[len(blocks) // 2]) + drawn, 0), RESOLUTION)
 
 

@@ -76,6 +76,9 @@ def subset(
     price = (epsilon, epsilon**2 / 8)
     margins, steps = _bought_scores(curator, "subset", query, price, 1)
     rng = curator._streams.noise
+    if steps == 0:  # public margins: the best subset, for nothing
+        best = np.argsort(-margins, kind="stable")[: int(size or 0)]
+        return margins > 0 if size is None else np.isin(np.arange(len(margins)), best)
     if size is None:
         return draw_subset(margins, epsilon, steps, rng)
     return draw_subset_of_size(margins, int(size), epsilon, steps, rng)
@@ -87,6 +90,8 @@ def subset_size(curator: Curator, query: Query, epsilon: float) -> int:
     price = (epsilon, epsilon**2 / 8)
     margins, steps = _bought_scores(curator, "subset_size", query, price, 1)
     utilities = size_utilities(margins)
+    if steps == 0:
+        return int(np.argmax(utilities))
     return exponential_mechanism(utilities, epsilon, steps, curator._streams.noise)
 
 

@@ -99,7 +99,7 @@ class CountedTests(ABC):
             )
         if sensitivity == 0:
             constant = self._curator._public_answer(query, self._sample_size)
-            return bool(constant <= limit)
+            return bool(constant * query.unit <= limit)
         with self._lock:
             if self._rounds_left <= 0:
                 raise BudgetExceededError(

@@ -28,7 +28,7 @@ from .sieve_and_examine import SieveAndExamine, SparseVector
 from .streams import RandomStreams
 
 if TYPE_CHECKING:
-    from skdp.records import CountTable
+    from skdp.records import BoundedMatrix, CountTable
 
 __all__ = ["Access", "Curator"]
 
@@ -57,7 +57,7 @@ class Curator(CausalAnswers):
 
     Parameters
     ----------
-    records : CountTable
+    records : CountTable or BoundedMatrix
         The private records.
     ledger : PrivacyLedger
         Pays for every answer.
@@ -97,7 +97,7 @@ class Curator(CausalAnswers):
 
     def __init__(
         self,
-        records: CountTable,
+        records: CountTable | BoundedMatrix,
         ledger: PrivacyLedger,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -148,7 +148,7 @@ class Curator(CausalAnswers):
         Returns
         -------
         ndarray
-            The noisy answer; int64 for integral queries.
+            The noisy answer; int64 for queries that count.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Curator(CausalAnswers):
         Returns
         -------
         ndarray
-            The noisy answer; int64 for integral queries.
+            The noisy answer; int64 for queries that count.
 
         Raises
         ------
@@ -367,7 +367,7 @@ class Curator(CausalAnswers):
                 "repeat and its ledger count on its own. Open a curator there."
             )
 
-    def _sample(self, size: int) -> CountTable:
+    def _sample(self, size: int) -> CountTable | BoundedMatrix:
         """Draw a fresh sub-sample without replacement; all records if it is whole."""
         self._refuse_other_process()
         if size == self.public.n_records:

@@ -104,4 +104,5 @@ class GaussianTests(CountedTests):
         records = curator._sample(self._sample_size)
         value = curator._evaluate(query, self._entry, "test", records)
         noise = int(discrete_gaussian(self._variance, (), curator._streams.noise))
-        return margin_in_steps(float(value), query, limit, public) + noise >= 0
+        margin = margin_in_steps(float(value), query, limit, public)
+        return margin + noise >= 0

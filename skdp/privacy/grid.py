@@ -109,7 +109,7 @@ class Grid:
     Parameters
     ----------
     step : float
-        Width of a step, in units of the answer: 1 for integers, else a power of 2.
+        Width of a step, in units of the answer: a power of 2; 1 for counts.
     sensitivity : float
         Bound on the change of a rounded answer, in steps; a whole number but for L2.
     integral : bool
@@ -142,10 +142,10 @@ class Grid:
         if query.integral:
             # A square root is rounded up, so that its square is no smaller; a whole
             # number that came out a little short is what it was meant to be.
-            whole = max(1.0, floor(delta * (1 + 2.0**-40)))
-            return cls(
-                1.0, float(np.nextafter(delta, inf)) if ord == 2 else whole, True
-            )
+            steps = delta / query.unit
+            whole = max(1.0, floor(steps * (1 + 2.0**-40)))
+            largest = float(np.nextafter(steps, inf)) if ord == 2 else whole
+            return cls(query.unit, largest, True)
         n_affected = query.n_affected(public)
         # The norm of a vector that is 1 in every affected coordinate.
         ones = n_affected ** (1 / ord)
@@ -160,7 +160,7 @@ class Grid:
         Parameters
         ----------
         answer : ndarray
-            In units of the answer.
+            In units of the answer; of an integral query, in steps already.
 
         Returns
         -------
@@ -186,9 +186,10 @@ class Grid:
         Returns
         -------
         ndarray
-            int64 for integral queries, else float64.
+            int64 for queries that count in ones, else float64.
         """
-        return np.asarray(steps) if self.integral else np.asarray(steps) * self.step
+        counts = self.integral and self.step == 1
+        return np.asarray(steps) if counts else np.asarray(steps) * self.step
 
 
 def margin_in_steps(
@@ -203,7 +204,8 @@ def margin_in_steps(
     Parameters
     ----------
     value : float
-        The raw score: ``query`` evaluated on records of the given public facts.
+        The raw score: ``query`` evaluated on records of the given public facts, in its
+        units.
     query : Query
         The scalar query.
     threshold : float
@@ -219,7 +221,8 @@ def margin_in_steps(
     """
     unit = public_sensitivity(query, public, 1) + 2 * query.evaluation_error(public)
     # An error for a value that is not finite would depend on the records.
-    score, score_below = (value if isfinite(value) else 0.0).as_integer_ratio()
+    finite = value * query.unit if isfinite(value) else 0.0
+    score, score_below = finite.as_integer_ratio()
     limit, limit_below = float(threshold).as_integer_ratio()
     width, width_below = float(np.nextafter(unit, inf)).as_integer_ratio()
     above = (limit * score_below - score * limit_below) * width_below * RESOLUTION

@@ -8,6 +8,7 @@ number is capped beforehand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import nan
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from .grid import RESOLUTION, refuse_large_scale
 from .purchases import LedgerEntry
 
 if TYPE_CHECKING:
-    from skdp.records import CountTable
+    from skdp.records import BoundedMatrix, CountTable
 
     from .curator import Curator
 
@@ -82,7 +83,7 @@ class MedianTests(CountedTests):
         refuse_large_scale(scale, f"epsilon = {self._epsilon}")
         # Half the delta: discrete noise has at most twice the excess mass.
         self._beta = largest_smoothness(self._epsilon, self._delta / 2)
-        self._blocks: list[CountTable] = []
+        self._blocks: Sequence[CountTable | BoundedMatrix] = ()
         self._entry = curator._enter(self._purchase())
 
     def _purchase(self) -> LedgerEntry:

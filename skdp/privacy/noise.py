@@ -30,7 +30,7 @@ MAX_SCALE = 2**50  # noise stays below 2^57, far from the end of int64
 
 
 def discrete_laplace(
-    scale: Number, size: Shape, rng: np.random.Generator
+    scale: Number, size: Shape, rng: np.random.Generator, *, secret_scale: bool = False
 ) -> NDArray[np.int64]:
     """Draw integers k with probability proportional to exp(-|k| / scale).
 
@@ -43,6 +43,9 @@ def discrete_laplace(
         Shape of the answer.
     rng : numpy.random.Generator
         Where the random bits come from.
+    secret_scale : bool, default=False
+        Whether the scale depends on private records, so that nothing of it may be
+        remembered.
 
     Returns
     -------
@@ -60,7 +63,8 @@ def discrete_laplace(
     >>> discrete_laplace(1.5, 4, np.random.default_rng(0)).shape
     (4,)
     """
-    table = digit_table(_positive_fraction(scale, "scale", MAX_SCALE))
+    make = digit_table.__wrapped__ if secret_scale else digit_table
+    table = make(_positive_fraction(scale, "scale", MAX_SCALE))
     shape = _shape(size)
     return _laplace(table, math.prod(shape), rng).reshape(shape)
 

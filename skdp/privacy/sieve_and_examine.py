@@ -50,7 +50,7 @@ from .noise import discrete_laplace
 from .purchases import LedgerEntry
 
 if TYPE_CHECKING:
-    from skdp.records import CountTable
+    from skdp.records import BoundedMatrix, CountTable
 
     from .curator import Curator
 
@@ -61,7 +61,7 @@ __all__ = ["SieveAndExamine", "SparseVector", "sparse_vector_scales"]
 class _Sieve:
     """One run of the sparse vector technique up to its first firing."""
 
-    records: CountTable
+    records: CountTable | BoundedMatrix
     public: PublicFacts
     noisy_threshold: int
 
@@ -176,7 +176,8 @@ class SparseVector:
         """
         threshold, tweak = float(threshold), float(tweak)
         if self._is_constant(query, threshold + tweak):
-            return bool(self._curator._public_answer(query) <= threshold)
+            constant = self._curator._public_answer(query)
+            return bool(constant * query.unit <= threshold)
         with self._lock:
             if self._rounds_left <= 0:
                 raise BudgetExceededError(

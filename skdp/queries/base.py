@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from skdp.records import CountTable, Schema
+    from skdp.records import Schema
 
 __all__ = ["Batch", "Norm", "PublicFacts", "Query", "all_queries"]
 
@@ -52,24 +52,28 @@ class Query(ABC):
     #: True if every answer is made of integers, so that no rounding is needed.
     integral: ClassVar[bool] = False
 
+    #: What an integer stands for in the answer of an integral query: a power of two.
+    unit: ClassVar[float] = 1.0
+
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that the answer depends on."""
 
     @abstractmethod
-    def evaluate(self, records: CountTable) -> NDArray:
+    def evaluate(self, records: Any) -> NDArray:
         """Compute the raw answer. For the curator alone.
 
         Parameters
         ----------
-        records : CountTable
+        records : CountTable or BoundedMatrix
             The private records.
 
         Returns
         -------
         ndarray
-            The answer, without any noise; shape () for a scalar query.
+            The answer, without any noise; shape () for a scalar query. For integral
+            queries int64, in units of `unit`.
         """
 
     @abstractmethod
@@ -173,20 +177,26 @@ class Batch(Query):
 
     @property
     def integral(self) -> bool:  # type: ignore[override]
-        """True if every part is integral."""
-        return all(query.integral for query in self.queries)
+        """True if every part is integral, in integers that stand for the same."""
+        same_unit = len({query.unit for query in self.queries}) == 1
+        return same_unit and all(query.integral for query in self.queries)
+
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        """What an integer stands for."""
+        return self.queries[0].unit if self.integral else 1.0
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that any part depends on."""
         return tuple(dict.fromkeys(c for query in self.queries for c in query.columns))
 
-    def evaluate(self, records: CountTable) -> NDArray:
+    def evaluate(self, records: Any) -> NDArray:
         """Compute the raw answers. For the curator alone.
 
         Parameters
         ----------
-        records : CountTable
+        records : CountTable or BoundedMatrix
             The private records.
 
         Returns
@@ -194,7 +204,10 @@ class Batch(Query):
         ndarray, shape (n_answers,)
             The raveled answers of the parts, one after the other.
         """
-        return np.concatenate([np.ravel(q.evaluate(records)) for q in self.queries])
+        answers = [np.ravel(q.evaluate(records)) for q in self.queries]
+        if not self.integral:
+            answers = [a * q.unit for a, q in zip(answers, self.queries, strict=True)]
+        return np.concatenate(answers)
 
     def check(self, public: PublicFacts) -> None:
         """Refuse what any part refuses.
@@ -283,7 +296,7 @@ def all_queries() -> list[tuple[str, type[Query]]]:
     Examples
     --------
     >>> [name for name, _ in all_queries()][:2]
-    ['Batch', 'KendallDependence']
+    ['Batch', 'CrossMoments']
     """
     import skdp.queries  # noqa: F401  (its modules register the subclasses)
 

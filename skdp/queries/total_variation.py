@@ -4,15 +4,22 @@ r"""Total variation from independence as a query, for levels without an order.
 levels of the two variables. A record (a, b) that joins it changes the residuals
 :math:`N_{xy} - N_x N_y / m` by exactly :math:`\frac{m-1}{m}(1_{x=a} - p_x)(1_{y=b} -
 q_y)`, whose absolute values add up to :math:`4 \frac{m-1}{m}(1 - p_a)(1 - q_b)`. A
-quarter of that is at most (m - 1)/m, and a record that is replaced leaves one stratum
-and joins one. Two strata share n + 1 memberships, so that they add up to at most
-2 - 4/(n + 1); one stratum to 2 - 2/n.
+quarter of that is at most (m - 1)/m. A record that leaves one stratum and joins another
+adds two of these; the two share n + 1 memberships, so that they add up to at most
+2 - 4/(n + 1).
 
-*One stratum, one variable binary.* If the record changes in both variables, its two
-terms are :math:`(1-p_a)(1-q_b) + (1-p_{a'})(1-q_{b'})` with :math:`p_a + p_{a'} = 1`
-for the binary one: at most 1. If it keeps a level of one variable, whose share
-over all n records is p, the change is :math:`(1_{x=a} - p_x)(1_{y=b'} - 1_{y=b})`,
-a quarter of whose absolute values is 1 - p. Both are at most (n - 1)/n.
+*Within one stratum* of m records, from (a, b) to (a', b'), the products of p and q
+cancel in the difference of the two changes:
+
+.. math:: \frac{m-1}{m}\bigl(1_{x=a} 1_{y=b} - 1_{x=a'} 1_{y=b'}
+          - (1_{x=a} - 1_{x=a'}) q_y - p_x (1_{y=b} - 1_{y=b'})\bigr) .
+
+The absolute values add up to at most 6 (m - 1)/m, a quarter of which is 1.5 (m - 1)/m.
+With a binary variable it is no more than (m - 1)/m: a record that changes in both has
+:math:`(1-p_a)(1-q_b) + (1-p_{a'})(1-q_{b'})` with :math:`p_a + p_{a'} = 1`, and one
+that keeps a level of one variable, of share p over all m records, changes the residuals
+by :math:`(1_{x=a} - p_x)(1_{y=b'} - 1_{y=b})`, a quarter of whose absolute values is
+1 - p.
 """
 
 from __future__ import annotations
@@ -38,8 +45,8 @@ class TotalVariationDependence(DependenceQuery):
     .. math:: z = \frac{1}{4\sqrt n} \sum_{i, x, y}
               \Bigl|N_{xyi} - \frac{N_{xi} N_{yi}}{N_i}\Bigr|
 
-    Sensitivity: :math:`2(n-1)/n^{3/2}`; half of it in one stratum with a binary
-    variable; :math:`2(n-1)/((n+1)\sqrt n)` in several strata with a binary variable.
+    Sensitivity: :math:`1.5(n-1)/n^{3/2}` in one stratum, :math:`(n-1)/n^{3/2}` if a
+    variable is binary; in several strata :math:`2(n-1)/((n+1)\sqrt n)`, if more.
     See the module for the proof. Unlike the rank scores it sees effects that cancel
     over strata or levels, and unlike theirs its mean under independence is not 0: see
     `skdp.stats.total_variation_null`.
@@ -76,8 +83,6 @@ class TotalVariationDependence(DependenceQuery):
 
     @staticmethod
     def _bound(n: int, n_strata: int, r: int, c: int) -> float:
-        if min(r, c) > 2:
-            return 2 * (n - 1) / (n * sqrt(n))
-        within = (n - 1) / n
+        within = (1.0 if min(r, c) == 2 else 1.5) * (n - 1) / n
         between = 2 * (n - 1) / (n + 1) if n_strata > 1 else 0.0
         return max(within, between) / sqrt(n)

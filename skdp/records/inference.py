@@ -21,7 +21,7 @@ from skdp.records.missing import missing_entries, select_entries
 from skdp.records.schema import Categorical, Column, Numeric, Ordinal, Schema
 from skdp.warn import warn_user
 
-__all__ = ["infer_schema"]
+__all__ = ["infer_schema", "interval_of"]
 
 _ORDINAL_SPAN = 64
 _NARROWEST = 1e-12
@@ -131,9 +131,9 @@ def _infer(name: str, values: Values) -> Column:
         low, high = int(array.min()), int(array.max())
         if high - low < _ORDINAL_SPAN:
             return Ordinal(name, tuple(range(low, high + 1)))
-        return Numeric(name, *_interval(low, high))
+        return Numeric(name, *interval_of(low, high))
     _refuse_not_finite(array, name)
-    return Numeric(name, *_interval(float(array.min()), float(array.max())))
+    return Numeric(name, *interval_of(float(array.min()), float(array.max())))
 
 
 def _typed(values: NDArray[Any], name: str) -> NDArray[Any]:
@@ -185,8 +185,24 @@ def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
         )
 
 
-def _interval(low: float, high: float) -> tuple[float, float]:
-    """Widen an interval that is too narrow to hold bins."""
+def interval_of(low: float, high: float) -> tuple[float, float]:
+    """Widen an interval that is too narrow to hold bins.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends, with low <= high.
+
+    Returns
+    -------
+    tuple of float
+        The same ends, or ends further apart.
+
+    Examples
+    --------
+    >>> interval_of(2.0, 2.0)
+    (1.5, 2.5)
+    """
     size = max(abs(low), abs(high))
     if high - low > max(_NARROWEST * size, _SMALLEST):
         return low, high

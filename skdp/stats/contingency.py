@@ -1,7 +1,7 @@
 """Chi-square tests of conditional independence from exact contingency tables.
 
-For non-private use only (:class:`skdp.PC`): both statistics have unbounded
-sensitivity.
+Both statistics have unbounded sensitivity: for use without privacy, or as the median of
+many blocks of records (:class:`skdp.queries.DependenceEvidence`).
 """
 
 from __future__ import annotations

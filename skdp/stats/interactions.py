@@ -82,7 +82,7 @@ class InteractionMoments:
         Returns
         -------
         InteractionMoments
-            With shares of levels of at least half a record.
+            With no share of a level at 0: less than half a record counts as half.
         """
         shares = {v: _shares(effects[v], r, n_records) for v, r in levels.items()}
         means = [shares[v] @ simplex_code(r) for v, r in levels.items()]
@@ -182,7 +182,7 @@ class InteractionTests:
         left, right = self._residual(x, given), self._residual(y, given)
         covariance = _sum_of_krons(left.parts, self._weights(left, right), right.parts)
         vector = self._cross_covariance(left, y, given).ravel()
-        statistic = max(float(vector @ np.linalg.solve(covariance, vector)), 0.0)
+        statistic = _quadratic_form(vector, covariance)
         spread, total = left.spread * right.spread, float(covariance.trace())
         return IndependenceTest(
             statistic=statistic,
@@ -313,6 +313,15 @@ def _shares(effect: Floats, n_levels: int, n_records: int) -> Floats:
     counts = (n_records + (n_levels - 1) * (simplex_code(n_levels) @ effect)) / n_levels
     counts = np.maximum(counts, 0.5)
     return np.asarray(counts / counts.sum())
+
+
+def _quadratic_form(vector: Floats, covariance: Floats) -> float:
+    """Return v' C^-1 v, also where noise has made C singular to working precision."""
+    try:
+        solved = np.linalg.solve(covariance, vector)
+    except np.linalg.LinAlgError:
+        solved = np.linalg.pinv(covariance, hermitian=True) @ vector
+    return max(float(vector @ solved), 0.0)
 
 
 def _floored(matrix: Floats, least: float) -> Floats:

@@ -41,7 +41,7 @@ def noise_inflation(
     Returns
     -------
     dict of (int, int) to float
-        For axes i < j the factor, at least 0, by which the variance of the noise in
+        For axes i < j the factor, at least 1, by which the variance of the noise in
         their table has to be multiplied, if the nominal one is that of the raw noise
         times the share of cells that the projection leaves positive.
 
@@ -92,7 +92,7 @@ def _inflation(tables: Floats, nominal: float, total: int) -> float:
     noise = nominal * (_mixing_trace(p) * _mixing_trace(q)).mean()
     if noise == 0:
         return 1.0
-    return max(float((observed - sampling) / noise), 0.0)
+    return max(float((observed - sampling) / noise), 1.0)
 
 
 def _mixing_trace(p: Floats) -> Floats:

@@ -103,7 +103,7 @@ def largest_smoothness(epsilon: float, delta: float) -> float:
         tail = exp(-(epsilon / 2 + beta) / expm1(beta))
         return -expm1(-beta) * tail - delta
 
-    most = epsilon / 2
+    most = min(epsilon / 2, 700.0)  # a smaller one is valid too, and exp is finite
     if excess(most) <= 0:
         return most
     smallest = most * 1e-9

@@ -81,8 +81,8 @@ def test_the_level_of_a_score_without_noise(test, shape, draw):
 def test_the_level_of_a_private_test(name, test, shape):
     # One pair at a time: the questions of a sparse vector share their threshold.
     make = lambda **kw: PRIVATE[name](independence_test=test, **kw)  # noqa: E731
-    share = share_kept(make, independent, shape, 250)
-    assert_level(share, 250)
+    share = share_kept(make, independent, shape, 150)
+    assert_level(share, 150)
     # A sieve makes PrivPC's deletions rarer, never its kept edges; here it is open.
     assert share > 0.03
 

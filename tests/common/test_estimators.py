@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from support.families import FAMILY_OF, PRIVATE, a_frame, build
+from support.families import COVARIANCE, FAMILY_OF, PRIVATE, a_frame, build
 
 import skdp
 import skdp.base
@@ -22,6 +22,7 @@ from skdp import (
     SVTPC,
     BudgetAccountant,
     GaussianPC,
+    MarginalPC,
     PGMEstimator,
     PrivPC,
 )
@@ -48,9 +49,10 @@ def test_every_public_estimator_is_listed() -> None:
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)]
-    + [EMPC(), GaussianPC(), SVTPC()]
-    + [
+    [
+        *(PC(), PrivPC(), PrivPC(random_state=0), PrivPC(1.0, 1e-6)),
+        *(MarginalPC(), EMPC(), GaussianPC(), SVTPC()),
+        *(getattr(skdp, name)(random_state=0) for name in COVARIANCE.builders),
         PGMEstimator(),
         PGMEstimator(1.0, 1e-6, imputation="draw", random_state=0),
         PGMEstimator(strategy=Independent(), imputation="mean"),
@@ -91,7 +93,7 @@ class Player:
 
 
 SINGLE_ANSWERS = (
-    "laplace", "gaussian", "exponential", "noisy_max", "subset", "subset_size",
+    "laplace", "gaussian", "exponential", "noisy_max", "top_k", "subset", "subset_size",
 )  # fmt: skip
 WITH_STATE = (
     "sparse_vector", "sieve_and_examine", "gaussian_tests", "median_tests",

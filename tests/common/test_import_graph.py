@@ -23,6 +23,15 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "skdp"
 
+COVARIANCE_ROOMS = (
+    "skdp.covariance.adaptive_rounds",
+    "skdp.covariance.denoising",
+    "skdp.covariance.downstream",
+    "skdp.covariance.entries",
+    "skdp.covariance.maximum_entropy",
+    "skdp.covariance.measurement",
+    "skdp.covariance.spectra",
+)
 PURE_ROOMS = (
     "skdp.stats",
     "skdp.graphical",
@@ -32,6 +41,8 @@ PURE_ROOMS = (
     "skdp.causal.orientation",
     "skdp.causal.answerers",
     "skdp.covariance.maximum_entropy",
+    "skdp.covariance.entries",
+    "skdp.covariance.adaptive_rounds",
     "skdp.covariance.denoising",
 )
 BUILT_ROOMS = (
@@ -41,6 +52,7 @@ BUILT_ROOMS = (
     "skdp.plotting",
     "skdp.causal.skeleton",
     "skdp.causal.orientation",
+    *COVARIANCE_ROOMS,
 )
 FORBIDDEN = ("skdp.records", "skdp.privacy")
 PUBLIC_FACTS = ("skdp.records.schema",)

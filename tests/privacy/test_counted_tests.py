@@ -19,6 +19,7 @@ from skdp.privacy import (
 )
 from skdp.privacy.renyi import sampled_gaussian_epsilon
 from skdp.queries import DependenceEvidence, KendallDependence, Marginal
+from skdp.stats.smooth_sensitivity import largest_smoothness
 
 AB, CD = KendallDependence("a", "b"), KendallDependence("c", "d")
 
@@ -170,7 +171,9 @@ def test_integer_moments_of_shifted_discrete_gaussians_are_the_continuous_ones(s
 
 
 def test_medians_are_paid_for_with_their_delta(records):
-    curator, _ = opened(records, "median")
+    curator, mechanism = opened(records, "median")
+    # Half the delta of each for the excess mass of discrete noise.
+    assert mechanism._beta == largest_smoothness(0.9, 1.5e-7)
     (entry,) = curator.ledger
     assert entry.parts == ((0.9, 3),)
     assert entry.delta == pytest.approx(9e-7)

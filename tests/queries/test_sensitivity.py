@@ -17,8 +17,9 @@ from math import inf
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support.moment_queries import MOMENT_STRATEGIES, neighbours
 
 from skdp.graphical.linear_queries import Kronecker
 from skdp.queries import (
@@ -30,6 +31,8 @@ from skdp.queries import (
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    MomentErrors,
+    MomentQuery,
     NormalizedKendallDependence,
     PairInteractions,
     PublicFacts,
@@ -294,7 +297,7 @@ def assert_within_bounds(query, before, after):
     public = PublicFacts(before.n_records, before.schema)
     query.check(public)
     answer = query.evaluate(before)
-    difference = np.ravel(query.evaluate(after) - answer)
+    difference = np.ravel(query.evaluate(after) - answer) * query.unit
 
     assert answer.shape == query.shape(public)
     np.testing.assert_array_equal(answer, query.evaluate(before))  # deterministic
@@ -315,6 +318,12 @@ def assert_within_bounds(query, before, after):
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_replaced_record_exceeds_the_bound(kind, data):
+    if issubclass(kind, MomentQuery):
+        d, before, after = data.draw(neighbours())
+        assume(d > 1 or kind is not MomentErrors)
+        query = data.draw(MOMENT_STRATEGIES[kind](d))
+        assert_within_bounds(query, before, after)
+        return
     fewest = 1 if kind is Marginal else 2
     schema, common, left, right = data.draw(tables(fewest))
     query = data.draw(instances(kind, schema))
@@ -349,7 +358,7 @@ def test_scores_lie_within_their_evaluation_error(kind, table, data):
 
 
 def test_every_query_class_has_a_strategy():
-    assert {kind for _, kind in all_queries()} <= set(STRATEGIES)
+    assert {kind for _, kind in all_queries()} <= {*STRATEGIES, *MOMENT_STRATEGIES}
 
 
 def test_a_class_without_a_strategy_fails():

@@ -20,6 +20,7 @@ from skdp import (
     Categorical,
     GaussianPC,
     MarginalPC,
+    Numeric,
     Ordinal,
     PGMEstimator,
     PrivPC,
@@ -83,6 +84,50 @@ CAUSAL = Family(
     result=lambda model: set(model.causal_graph_.edges),
 )
 
+
+def numbers(n: int = 2000, seed: int = 0) -> pd.DataFrame:
+    """Four columns of unlike units; the first two go together, the third is skewed."""
+    rng = np.random.default_rng(seed)
+    a, b, c, d = rng.uniform(-1, 1, (4, n))
+    both = np.clip(0.7 * a + 0.6 * b, -1, 1)
+    values = {"a": 50 + 50 * a, "b": 1e-3 * both, "c": 2 * c**2, "d": d}
+    return pd.DataFrame(values)
+
+
+def _other_numbers(n: int = 2000) -> pd.DataFrame:
+    return numbers(n, seed=1)[::-1].assign(b=0.0, c=2.0)
+
+
+def _covariance(kind: type) -> Callable[..., Any]:
+    return lambda **kw: kind(**{"random_state": 0, **kw})
+
+
+COVARIANCE = Family(
+    builders={
+        kind.__name__: _covariance(kind)
+        for kind in (
+            skdp.AdaptiveCovariance,
+            skdp.CoinPressCovariance,
+            skdp.DenoisedCovariance,
+            skdp.GaussianMechanismCovariance,
+            skdp.PaceGGMCovariance,
+            skdp.SeparateCovariance,
+            skdp.ThresholdedCovariance,
+        )
+    },
+    schema=Schema(
+        [
+            Numeric("a", 0, 100),
+            Numeric("b", -1e-3, 1e-3),
+            Numeric("c", 0, 2),
+            Numeric("d", -1, 1),
+        ]
+    ),
+    frame=numbers,
+    others=_other_numbers,
+    result=lambda model: model.covariance_.tolist(),
+)
+
 DENSITY = Family(
     builders={"PGMEstimator": lambda **kw: PGMEstimator(**{"random_state": 0, **kw})},
     schema=CAUSAL.schema,
@@ -91,7 +136,7 @@ DENSITY = Family(
     result=lambda model: {c: t.tolist() for c, t in model.marginals_.items()},
 )
 
-FAMILIES = (CAUSAL, DENSITY)
+FAMILIES = (CAUSAL, COVARIANCE, DENSITY)
 
 #: The family of each public estimator.
 FAMILY_OF = {name: family for family in FAMILIES for name in family.builders}
