@@ -30,6 +30,10 @@ __all__ = ["LinearMarginal"]
 #: Matrices of so many columns have these compared pair by pair.
 _MAX_EXACT = 1024
 _METRICS = {1: "cityblock", 2: "euclidean", inf: "chebyshev"}
+#: Integer weights below this are added as integers.
+_MAX_WEIGHT = 2.0**20
+#: Integers below this are exact in double precision.
+_MAX_SUM = 2.0**53
 #: More than the relative rounding error of a norm.
 _UP = 1 + 1e-12
 
@@ -97,11 +101,20 @@ class LinearMarginal(Query):
 
     @cached_property
     def integral(self) -> bool:  # type: ignore[override]
-        """True if all entries are integers, small enough to be added exactly."""
-        return all(
-            bool((entries == np.rint(entries)).all() and np.abs(entries).max() < 2**20)
-            for entries in map(_entries, _parts(self.query))
-        )
+        """True if all entries are integers, small enough to be added exactly.
+
+        The entries of a Kronecker product are products over all of its factors, and
+        so are the partial sums: their bound is the product of the factors' bounds.
+        """
+        entries = map(_entries, _parts(self.query))
+        whole = all(bool((part == np.rint(part)).all()) for part in entries)
+        return whole and self._bound < _MAX_WEIGHT
+
+    @cached_property
+    def _bound(self) -> float:
+        """No product of entries of some of the factors is larger."""
+        parts = _parts(self.query)
+        return prod(max(1.0, _largest(part)) for part in parts)
 
     @cached_property
     def _is_negative_somewhere(self) -> bool:
@@ -118,7 +131,8 @@ class LinearMarginal(Query):
         Raises
         ------
         SchemaError
-            If a column is missing, or its number of levels is not that of the matrix.
+            If a column is missing, its number of levels is not that of the matrix, or
+            there are too many records for the sums of integers to be exact.
         """
         shape = tuple(public.schema.n_levels(name) for name in self.names)
         asked = self.query.shape[1]
@@ -131,6 +145,11 @@ class LinearMarginal(Query):
             raise SchemaError(
                 f"The query on {self.names} is for {asked} cells, but the schema gives "
                 f"the table the shape {shape}."
+            )
+        if self.integral and public.n_records * self._bound >= _MAX_SUM:
+            raise SchemaError(
+                f"The query on {self.names} has weights up to {self._bound:g}: sums of "
+                f"{public.n_records} of them are not exact. Use smaller weights."
             )
 
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
@@ -175,7 +194,7 @@ class LinearMarginal(Query):
         if not isinstance(self.query, Kronecker) and self.query.shape[1] <= _MAX_EXACT:
             return self._largest_differences[ord]
         if ord == inf:
-            norm = prod(float(np.abs(_entries(p)).max()) for p in _parts(self.query))
+            norm = prod(map(_largest, _parts(self.query)))
         else:
             norm = self.query.column_norm(int(ord))
         factor = {1: 2.0, 2: sqrt(2.0), inf: 1.0}[ord]
@@ -216,7 +235,7 @@ class LinearMarginal(Query):
         if self.integral:
             return 0.0
         parts = _parts(self.query)
-        largest = prod(float(np.abs(_entries(part)).max()) for part in parts)
+        largest = prod(map(_largest, parts))
         n_operations = sum(2 * part.shape[1] for part in parts)
         return n_operations * 2.0**-52 * public.n_records * largest
 
@@ -244,3 +263,7 @@ def _entries(query: LinearQuery) -> NDArray[np.float64]:
     if not sp.issparse(matrix):
         return np.asarray(matrix).ravel()
     return np.append(matrix.data, 0.0)
+
+
+def _largest(query: LinearQuery) -> float:
+    return float(np.abs(_entries(query)).max(initial=0.0))
