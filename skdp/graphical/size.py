@@ -47,7 +47,7 @@ def check_work(
     if elimination.work <= max_model_size:
         return
     largest = max(elimination.cliques, key=domain.n_cells)
-    inside = [c for c in cliques if len(set(c) & set(largest)) >= min(2, len(largest))]
+    inside = _tying(list(cliques), largest)
     raise ModelTooLargeError(
         f"The model is too large: its junction tree has {_cells(elimination.work)}, "
         f"{_cells(domain.n_cells(largest))} of them in one table over "
@@ -83,6 +83,15 @@ def check_table(
             f"A table over {_names(clique)} would have {_cells(n_cells)}, more than "
             f"the {max_cells:.3g} that may be stored. {_REMEDY}"
         )
+
+
+def _tying(
+    cliques: Sequence[Sequence[str]], largest: Sequence[str]
+) -> Sequence[Sequence[str]]:
+    """Return the cliques within a table, or else those that lead through others."""
+    shared = [len(set(clique) & set(largest)) for clique in cliques]
+    least = min(2, max(shared, default=0))
+    return [c for c, n in zip(cliques, shared, strict=True) if n >= least]
 
 
 def _cells(n_cells: int) -> str:

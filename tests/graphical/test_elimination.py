@@ -11,7 +11,7 @@ from skdp.graphical.domain import Domain
 from skdp.graphical.elimination import best_elimination, eliminate
 from skdp.graphical.junction_tree import junction_tree
 from skdp.graphical.plan import make_plan
-from skdp.graphical.size import check_table
+from skdp.graphical.size import check_table, check_work
 
 ADULT = Domain(
     tuple("abcdefghijklmn"), (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
@@ -100,6 +100,22 @@ def test_a_model_of_66_gigabytes_is_refused_at_once():
     inside = [c for c in cliques if len(c) == 2 and set(c) <= set(largest)]
     assert inside
     assert all(f"('{c[0]}', '{c[1]}')" in message for c in inside[:3])
+
+
+def test_a_grid_too_large_names_cliques():
+    names = tuple(f"x{i}{j}" for i in range(6) for j in range(6))
+    grid = Domain(names, (100,) * 36)
+    down = [(f"x{i}{j}", f"x{i + 1}{j}") for i in range(5) for j in range(6)]
+    right = [(f"x{j}{i}", f"x{j}{i + 1}") for i in range(5) for j in range(6)]
+    with pytest.raises(ModelTooLargeError, match=r"together are \('x\d\d', 'x\d\d'\)"):
+        make_plan(grid, down + right)
+
+
+def test_a_table_that_holds_no_clique_names_those_that_touch_it():
+    domain, cliques = Domain(("a", "b", "c", "d"), (9,) * 4), [("a", "c"), ("c", "d")]
+    elimination = eliminate(domain, [("a", "b")], ("a", "b", "c", "d"))
+    with pytest.raises(ModelTooLargeError, match=r"are \('a', 'c'\)\. Measure"):
+        check_work(domain, cliques, elimination, 1)
 
 
 def test_the_limit_can_be_moved():
