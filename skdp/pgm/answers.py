@@ -264,14 +264,13 @@ class ModelAnswers(OneToOneFeatureMixin, TransformerMixin):
         return table
 
     def _read_without(self, X: Any, place: int) -> Table:
-        """Read records that may lack one column."""
+        """Read records that may lack one column, as if nothing were known of it."""
         table, names = read_table(X), list(self.schema_.names)
         del names[place]
         lacks = list(table.names) == names
         if not table.named:
             lacks = len(table.names) == len(names)
-        if not lacks:
-            return self._read(X)
-        columns = list(table.columns)
-        columns.insert(place, np.full(table.n_records, None))
+        columns = list(table.columns if lacks else self._read(X).columns)
+        unknown = np.full(table.n_records, None)
+        columns[place : place + (not lacks)] = [unknown]
         return Table(self.schema_.names, tuple(columns), table.n_records, table.named)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,12 @@ from skdp.pgm.strategies import MST, FixedMarginals, Independent, Strategy
 from skdp.pgm.workload import Workload
 from skdp.queries import PublicFacts
 from skdp.records import CountTable, Schema, read_records
+from skdp.warn import warn_user
 
 __all__ = ["PGMEstimator"]
+
+#: Warnings that wait for the end of a fit.
+Doubts: TypeAlias = list[tuple[str, type[Warning]]]
 
 _STRATEGIES: dict[str, type[Strategy]] = {
     "mst": MST,
@@ -188,6 +193,12 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
             If a table or the model would be too large; nothing was spent.
         BudgetExceededError
             If an active `BudgetAccountant` has too little left; nothing was spent.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a solver stopped short of `gap_tol`. As an error it comes after the fit,
+            which is kept: it has been paid for.
         """
         with all_or_nothing(self):
             found = read_records(self, X, None, self.schema, "", missing=True)
@@ -195,11 +206,15 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
             self._frame_categories = found.declared_by_frame
             self._form = FrameForm.of(X)
             self.__dict__.pop("_repetitions", None)
-            self._estimate(found.records)
+            doubts = self._estimate(found.records)
             self._write_report()
+        for message, category in doubts:
+            # Only now: as an error, it must not undo a fit that has been paid for.
+            warn_user(message, category)
         return self
 
-    def _estimate(self, records: CountTable) -> None:
+    def _estimate(self, records: CountTable) -> Doubts:
+        """Run the strategy, and return what it warned of meanwhile."""
         strategy = self.strategy
         if isinstance(strategy, str):
             strategy = _STRATEGIES[strategy]()
@@ -216,7 +231,10 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         )
         curator = self._open_curator(records)
         session = Session(curator, self.workload, self._fitter, self.verbose)
-        self._set_result(strategy.run(session), session)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self._set_result(strategy.run(session), session)
+        return list(dict.fromkeys((str(w.message), w.category) for w in caught))
 
     def _check_solver(self) -> None:
         """Refuse a solver that could not be run, while it costs nothing."""

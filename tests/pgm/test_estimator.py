@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -177,6 +178,14 @@ def test_scores_and_predictions_are_those_of_the_table(exact):
         lacking = exact.predict_proba(frame.drop(columns=target), target)
         np.testing.assert_array_equal(lacking, found)
     np.testing.assert_array_equal(exact.predict_proba(frame), found)
+
+
+def test_predictions_do_not_look_at_the_target(model):
+    frame = people(20)
+    expected = model.predict_proba(frame.drop(columns="rooms"), "rooms")
+    for values in ("unheard of", None, -1):
+        strange = frame.assign(rooms=values)
+        np.testing.assert_array_equal(model.predict_proba(strange, "rooms"), expected)
 
 
 def test_predictions_sum_out_what_is_missing(exact):
@@ -446,6 +455,20 @@ def test_the_loss_alone_is_fitted_by_every_solver(solver):
     np.testing.assert_allclose(
         model.marginal("sex"), np.bincount(people()["sex"].cat.codes), atol=5
     )
+
+
+def test_a_warning_that_is_an_error_keeps_what_was_paid_for():
+    model = estimator(gap_tol=1e-30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning, match="gap"):
+            model.fit(people(200))
+    assert len(model.ledger_)
+    assert model.sample(5).shape == (5, 5)
+    assert model.gap_ > 0
+    with pytest.warns(ConvergenceWarning, match="gap") as shown:
+        model.fit(people(200))
+    assert shown[0].filename == __file__
 
 
 def test_verbose_says_what_is_bought(capsys):
