@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp.pgm.widths import Range, hull, value_range, wide_enough
 from skdp.records import Column, Numeric, Schema
 from skdp.records.frames import read_table
 
@@ -18,6 +19,9 @@ __all__ = ["Filling", "FrameForm", "decode", "fill", "middles"]
 
 #: Which records, which column, and the values.
 Filling: TypeAlias = tuple[NDArray[np.intp], int, NDArray[Any]]
+
+#: The type of what has none: it follows from the schema.
+_ANY = "any"
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,9 @@ class FrameForm:
     engine : str
         "array", "pandas", or another engine that narwhals knows.
     types : tuple
-        Type of each column, by its name for arrays and pandas. Categories are not
-        kept: those of the schema take their place.
+        Type of each column, by its name for arrays and pandas; "any" for nested lists,
+        whose values alone could tell. Categories are not kept: those of the schema
+        take their place.
     """
 
     engine: str
@@ -52,9 +57,11 @@ class FrameForm:
         """
         table = read_table(X)
         if not table.named:
-            dtype = np.asarray(X).dtype
+            # NumPy would find the type of nested lists by looking at private values.
+            dtype = X.dtype if isinstance(X, np.ndarray) else None
             # The width of a text type is that of the longest private value.
-            kind = "str" if dtype.kind == "U" else str(dtype)
+            widthless = {"U": "str", "S": "bytes"}
+            kind = _ANY if dtype is None else widthless.get(dtype.kind, str(dtype))
             return cls("array", (kind,) * len(table.columns))
         frame = nw.from_native(X, eager_only=True)
         engine = frame.implementation.value
@@ -94,24 +101,43 @@ class FrameForm:
         -------
         frame or ndarray
             A column whose values do not fit its type, such as missing ones among
-            integers, gets a type that holds them.
+            integers, gets a type that holds them. One of integers gets a type that
+            holds whatever the schema allows.
         """
+        ranges = [_range(column) for column in schema]
         if self.engine == "array":
-            return _as_array(columns, self.types)
+            return _as_array(columns, wide_enough(self.types[0], hull(ranges)))
         if self.engine == "pandas":
-            return _as_pandas(schema, columns, self.types)
+            types = tuple(map(wide_enough, self.types, ranges))
+            return _as_pandas(schema, columns, types)
         data = {
             name: _plain(values)
             for name, values in zip(schema.names, columns, strict=True)
         }
         frame = nw.from_dict(data, backend=self.engine)  # type: ignore[arg-type]
-        for column, kind in zip(schema, self.types, strict=True):
+        for column, kind, ends in zip(schema, self.types, ranges, strict=True):
+            kind = _wide_native(kind, ends)
             if kind == "category":
                 kind = nw.Enum([str(c) for c in column.levels if c is not None])
             # Each engine has its own errors for what a type cannot hold.
             with suppress(Exception):
                 frame = frame.with_columns(nw.col(column.name).cast(kind))
         return frame.to_native()
+
+
+def _range(column: Column) -> Range:
+    """Return the smallest and the largest number that may be drawn; None for others."""
+    if isinstance(column, Numeric):
+        first, last = _whole_ends(column)
+        return float(first.min()), float(last.max())
+    return value_range(column.levels)
+
+
+def _wide_native(kind: Any, ends: Range) -> Any:
+    """Widen a type of narwhals."""
+    name = type(kind).__name__
+    wide = wide_enough(name, ends)
+    return kind if wide == name else getattr(nw, wide.replace("float", "Float"))()
 
 
 def decode(
@@ -197,11 +223,11 @@ def fill(X: Any, fillings: Iterable[Filling]) -> Any:
     for records, place, values in fillings:
         series = frame[frame.columns[place]]
         filled = series.to_list()
+        dtype = _wide_native(series.dtype, value_range(values.tolist()))
+        whole = dtype.is_integer()
         for record, value in zip(records.tolist(), values.tolist(), strict=True):
-            filled[record] = value
-        new = nw.new_series(
-            series.name, filled, series.dtype, backend=frame.implementation
-        )
+            filled[record] = int(value) if whole else value
+        new = nw.new_series(series.name, filled, dtype, backend=frame.implementation)
         frame = frame.with_columns(new)
     return frame.to_native()
 
@@ -222,17 +248,19 @@ def _fill_pandas(X: Any, fillings: Iterable[Filling]) -> Any:
         if series.dtype.name == "category":
             new = [v for v in dict.fromkeys(filled) if v not in series.cat.categories]
             series = series.cat.add_categories(new)
+        else:
+            series = series.astype(wide_enough(str(series.dtype), value_range(filled)))
         series.iloc[records] = filled
         frame.isetitem(place, series)
     return frame
 
 
-def _as_array(columns: Sequence[NDArray[Any]], types: tuple[Any, ...]) -> NDArray[Any]:
+def _as_array(columns: Sequence[NDArray[Any]], kind: str) -> NDArray[Any]:
     kinds = {values.dtype.kind for values in columns}
     if len(kinds) > 1 and not kinds <= set("fiu"):
         columns = [values.astype(object) for values in columns]
     table = np.column_stack(columns)
-    return table if table.dtype.kind in "OU" else _cast(table, types[0])
+    return table if kind == _ANY or table.dtype.kind in "OU" else _cast(table, kind)
 
 
 def _cast(values: NDArray[Any], dtype: str) -> NDArray[Any]:
@@ -270,6 +298,9 @@ def _cast_series(series: Any, dtype: str) -> Any:
         cast = series.astype(dtype)
     except (TypeError, ValueError, OverflowError):
         return series
+    if series.dtype.kind in "iuf" and cast.dtype.kind in "iu":
+        lost = (cast != series) & series.notna()
+        return series if lost.any() else cast
     return cast if (cast.isna() == series.isna()).all() else series
 
 

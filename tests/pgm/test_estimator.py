@@ -377,6 +377,54 @@ def test_samples_have_the_engine_of_the_records():
     assert whole.dtype == numbers.dtype
 
 
+WIDE = Schema([Numeric("x", -300, 1000, bins=4), Ordinal("y", (1, 2, 500))])
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "Int8", "UInt8"])
+@pytest.mark.parametrize("engine", ["pandas", "array", "polars"])
+def test_narrow_integers_do_not_wrap_around(kind, engine):
+    low = 0 if kind.lower().startswith("u") else -300
+    schema = Schema([Numeric("x", low, 70_000, bins=4), WIDE["y"]])
+    frame = pd.DataFrame({"x": [5, 100] * 20, "y": [1, 2] * 20})
+    if engine == "array":
+        X = frame.to_numpy(kind.lower())
+    elif engine == "pandas":
+        X = frame.astype(kind)
+    else:
+        polars = pytest.importorskip("polars", reason="polars is not installed")
+        X = polars.from_pandas(frame.astype(kind))
+    drawn = estimator(0.01, schema=schema, strategy="independent").fit(X).sample(500)
+    table = np.asarray(drawn)
+    assert table.dtype.kind in "iuO"
+    assert low <= table[:, 0].min() and 2000 < table[:, 0].max() <= 70_000
+    assert set(table[:, 1].tolist()) <= {1, 2, 500}
+    assert 500 in table[:, 1]
+
+
+def test_narrow_integers_are_filled():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    full = pd.DataFrame({"x": [900] * 40, "y": [500] * 40})
+    model = estimator(schema=WIDE, strategy="independent").fit(full)
+    gaps = pd.DataFrame({"x": [None, 5], "y": [1, 2]}).astype("Int8")
+    assert model.transform(gaps)["x"].tolist()[0] > 600
+    filled = model.transform(polars.from_pandas(gaps))["x"].to_list()
+    assert filled[0] > 600
+    assert filled[1] == 5
+
+
+def test_the_type_of_nested_lists_is_not_looked_for():
+    rows = [[1, 2], [-300, 1], [7, 500]]
+    strange = [[1.5, 2], [2.5, 1], [-0.5, 2]]
+    forms = [estimator(schema=WIDE).fit(X)._form for X in (rows, strange)]
+    assert forms[0] == forms[1]
+    drawn = estimator(schema=WIDE).fit(rows).sample(20)
+    assert drawn.shape == (20, 2)
+    assert drawn.dtype.kind == "f"
+    words = [["male", 30], ["female", 20]]
+    mixed = estimator(schema=SCHEMA.select(["sex", "age"])).fit(words).sample(9)
+    assert set(mixed[:, 0]) <= {"male", "female"}
+
+
 # scikit-learn -------------------------------------------------------------------
 
 
