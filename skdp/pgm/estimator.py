@@ -252,6 +252,9 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
             self.loss_, self.gap_ = session.last_fit.loss, session.last_fit.gap
             self.tau_ = session.last_fit.tau
             self.n_oracle_calls_ = session.last_fit.n_oracle_calls
+        elif not session.measurements:  # nothing to fit: the uniform model is exact
+            self.loss_ = self.gap_ = self.tau_ = 0.0
+            self.n_oracle_calls_ = 0
 
     def _public_facts(self) -> tuple[str, ...]:
         measured = ", ".join(" x ".join(columns) for columns in self.marginals_)

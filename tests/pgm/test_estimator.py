@@ -519,6 +519,14 @@ def test_a_warning_that_is_an_error_keeps_what_was_paid_for():
     assert shown[0].filename == __file__
 
 
+def test_a_fit_that_measures_nothing_has_all_attributes():
+    model = estimator(strategy=FixedMarginals([()])).fit(people(50))
+    assert (model.loss_, model.gap_, model.tau_, model.n_oracle_calls_) == (0, 0, 0, 0)
+    assert model.marginals_ == {}
+    assert len(model.ledger_) == 0
+    np.testing.assert_allclose(model.marginal(["owner"]), [25, 25])
+
+
 def test_verbose_says_what_is_bought(capsys):
     estimator(verbose=1).fit(people())
     text = capsys.readouterr().out
