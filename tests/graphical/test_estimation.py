@@ -381,8 +381,8 @@ def test_a_scaled_query_with_scaled_noise_is_the_same_measurement():
 
 
 def test_the_default_pull_is_weak_where_the_answers_are_clear():
-    clear = [LinearMeasurement(("a",), [100.0, 60.0, 40.0], 2.0)]
-    hidden = [LinearMeasurement(("a",), [197.0, 1.0, 2.0], 2.0)]
+    clear = [LinearMeasurement(("a",), [160.0, 35.0, 5.0], 2.0)]
+    hidden = [LinearMeasurement(("a",), [197.0, 3.5, -2.0], 2.0)]
     taus = [fit_potentials(m, DOMAIN, N).tau for m in (clear, hidden)]
     assert taus == pytest.approx([0.1 / 2, (2 / 3) / 2])
 
