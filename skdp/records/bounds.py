@@ -180,8 +180,11 @@ def _numbers(values: Values, name: str) -> NDArray[np.float64]:
 
 
 def _refuse_not_finite(values: NDArray[Any], names: tuple[str, ...]) -> None:
-    if values.dtype.kind != "f" or np.isfinite(values.sum()):
+    if values.dtype.kind != "f":
         return
+    with np.errstate(all="ignore"):  # a sum of large numbers may overflow
+        if np.isfinite(values.sum()):
+            return
     for name, column in zip(names, values.T, strict=True):
         for what, test in (("NaN", np.isnan), ("infinity", np.isinf)):
             if test(column).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -301,3 +302,18 @@ def test_bounds_read_off_the_records_leak():
     assert (column.low, column.high) == (low[0], high[0])
     column = found.records.schema["x1"]
     assert column.low < 4.0 < column.high
+
+
+def test_values_near_the_largest_float_are_clipped_without_a_word():
+    X = np.array([[1e308, -1e308, 5.5], [-1.7e308, 1e-320, 1.7e308]] * 2)
+    records = BoundedMatrix(SCHEMA, X)
+    clipped = np.clip(X, [0, -1, 5], [10, 1, 6])
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        products = records.cross_products(RowGrid())
+        norms = records.squared_norms(RowGrid(radius=1.0))
+        warnings.simplefilter("ignore", ClippedValuesWarning)
+        read(X, schema=SCHEMA)
+    plain = BoundedMatrix(SCHEMA, clipped)
+    np.testing.assert_array_equal(products, plain.cross_products(RowGrid()))
+    np.testing.assert_array_equal(norms, plain.squared_norms(RowGrid(radius=1.0)))
