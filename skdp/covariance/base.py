@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from math import sqrt
+from math import ceil, sqrt
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -61,7 +61,7 @@ class PrivateCovariance(
         "bounds": [Interval(Real, 0, None, closed="neither"), "array-like", None],
         "outside": [StrOptions({"clip", "refuse"})],
         "assume_centered": ["boolean"],
-        "mean_share": [Interval(Real, 0, 1, closed="neither")],
+        "mean_share": [Interval(Real, 1e-6, 1 - 1e-6, closed="both")],
         "store_precision": ["boolean"],
     }
 
@@ -122,7 +122,10 @@ class PrivateCovariance(
         # A little less, so that no sum of rounded shares exceeds it.
         rho = zcdp_from_dp(float(self.epsilon), float(self.delta)) * (1 - 2.0**-40)
         self.rho_ = rho
-        rows = RowGrid(fitting_bits(n, d / sqrt(2 * rho)))
+        # The grid fits the noise of both parts; and as if there were more records where
+        # squared norms would overflow 64 bits.
+        part = 1.0 if self.assume_centered else self._smaller_part()
+        rows = RowGrid(fitting_bits(n * ceil(d / 2048), d / sqrt(2 * rho * part)))
         if self.assume_centered:
             return Plan(rho, rows, n, d, np.zeros(d))
         share = rho * float(self.mean_share)
@@ -133,6 +136,11 @@ class PrivateCovariance(
             length2 = float(mean @ mean)
             mean = mean * max(0.0, 1 - (d - 2) * error**2 / max(length2, error**2))
         return Plan(rho - share, rows, n, d, mean, error)
+
+    def _smaller_part(self) -> float:
+        """Return the smaller share of the budget, if it is less than a tenth, in it."""
+        share = float(self.mean_share)
+        return min(1.0, 10 * share, 10 * (1 - share))
 
     def _set_estimate(self, estimate: Estimate, plan: Plan) -> None:
         """Subtract the mean, and go back to the units of the data."""

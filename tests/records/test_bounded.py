@@ -317,3 +317,31 @@ def test_values_near_the_largest_float_are_clipped_without_a_word():
     plain = BoundedMatrix(SCHEMA, clipped)
     np.testing.assert_array_equal(products, plain.cross_products(RowGrid()))
     np.testing.assert_array_equal(norms, plain.squared_norms(RowGrid(radius=1.0)))
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, 1e-170, 1e160, np.inf, np.nan])
+def test_a_radius_whose_square_is_no_number_is_refused(radius):
+    with pytest.raises(ValueError, match="radius must be positive and finite"):
+        RowGrid(radius=radius)
+
+
+@pytest.mark.parametrize("width", [1e-199, 1e201, 1.7e308])
+def test_bounds_whose_square_is_no_number_are_refused(width):
+    X, names = np.zeros((3, 2)), ("a", "b")
+    with pytest.raises(SchemaError, match="'x1'"):
+        read(X, bounds=([-1, -width], [1, width]))
+    wide = Schema([Numeric("a", 0, 1), Numeric("b", 0, width)])
+    with pytest.raises(SchemaError, match="'b'"):
+        read(pd.DataFrame(X, columns=names), schema=wide)
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_matrix_of_numpy_is_read_as_an_array():
+    X = matrix(50)
+    old = read(np.matrix(X), schema=SCHEMA).records
+    new = read(X, schema=SCHEMA).records
+    for rows in (RowGrid(), RowGrid(radius=1.0)):
+        np.testing.assert_array_equal(
+            old.cross_products(rows), new.cross_products(rows)
+        )
+        np.testing.assert_array_equal(old.squared_norms(rows), new.squared_norms(rows))
