@@ -110,6 +110,8 @@ class PrivateCovariance(
             self._write_report()
         if self._is_noise(estimate, plan):
             self._warn_of_noise(plan)
+        elif estimate.clipped:
+            self._warn_of_clipping(plan)
         return self
 
     @abstractmethod
@@ -138,7 +140,7 @@ class PrivateCovariance(
         return Plan(rho - share, rows, n, d, mean, error)
 
     def _smaller_part(self) -> float:
-        """Return the smaller share of the budget, if it is less than a tenth, in it."""
+        """Return the smaller share of the budget in tenths, and 1 from a tenth on."""
         share = float(self.mean_share)
         return min(1.0, 10 * share, 10 * (1 - share))
 
@@ -193,6 +195,15 @@ class PrivateCovariance(
             f"records and {plan.n_features} columns the noise is as large as the "
             "covariance: covariance_ is mostly noise. Spend more, ask about fewer "
             "columns, or declare tighter bounds.",
+            PrivacyBudgetWarning,
+        )
+
+    def _warn_of_clipping(self, plan: Plan) -> None:
+        warn_user(
+            f"With epsilon={self.epsilon}, delta={self.delta}, {plan.n_records} "
+            f"records and {plan.n_features} columns rows were clipped so much that "
+            "covariance_ has less than half of the trace that was released: it is "
+            "biased towards zero. Spend more, or declare tighter bounds.",
             PrivacyBudgetWarning,
         )
 
