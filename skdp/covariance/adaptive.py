@@ -48,7 +48,7 @@ class AdaptiveCovariance(PrivateCovariance):
     assume_centered : bool, default=False
         If True the second moment about the middle of the bounds is estimated, and
         nothing is subtracted.
-    mean_share : float in (0, 1), default=0.1
+    mean_share : float in [1e-6, 1 - 1e-6], default=0.1
         Share of the budget that buys the mean, unless `assume_centered`.
     store_precision : bool, default=True
         Whether the inverse is kept.
@@ -63,7 +63,8 @@ class AdaptiveCovariance(PrivateCovariance):
     location_ : ndarray of shape (n_features,)
         The private mean; the middle of the bounds if `assume_centered`.
     standard_error_ : ndarray of shape (n_features, n_features)
-        Standard deviation of the noise in each entry; nan after "separate".
+        Standard deviation of the noise in each entry, without the bias of clipping;
+        nan after "separate".
     radius_ : float
         The norm that rows were clipped to, in units of the bounds.
     mechanism_ : {"gaussian", "separate"}
@@ -123,27 +124,32 @@ class AdaptiveCovariance(PrivateCovariance):
         self.random_state = random_state
 
     def _estimate(self, curator: Curator, plan: Plan) -> Estimate:
-        trace = self._trace(curator, plan)
+        released, trace = self._trace(curator, plan)
         rest = 0.75 * plan.rho
         self.radius_ = self._radius(curator, plan, trace, rest)
         gaussian, separate = _noises(curator.public, plan, self.radius_, trace, rest)
         if gaussian > separate:
             self.mechanism_ = "separate"
-            return Estimate(measure_apart(curator, plan, rest, self.radius_))
+            matrix = measure_apart(curator, plan, rest, self.radius_)
+            return Estimate(matrix, clipped=released > 2 * np.trace(matrix))
         self.mechanism_ = "gaussian"
         measured = measure_moments(curator, plan, rho=rest, radius=self.radius_)
         floor = 0.3 * measured.noise * sqrt(plan.n_features)
+        matrix = project_to_psd(measured.matrix)
         return Estimate(
-            project_to_psd(measured.matrix), measured.standard_error, floor=floor
+            matrix,
+            measured.standard_error,
+            floor=floor,
+            clipped=released > 2 * np.trace(matrix),
         )
 
-    def _trace(self, curator: Curator, plan: Plan) -> float:
-        """Buy an upper bound on the mean squared norm of the rows."""
+    def _trace(self, curator: Curator, plan: Plan) -> tuple[float, float]:
+        """Buy the mean squared norm of the rows; return it and an upper bound."""
         price = plan.rho / 8
         query = Trace(rows=plan.rows)
         trace = float(curator.gaussian(query, rho=price)) / plan.n_records
         noise = plan.noise(query.sensitivity(curator.public, 2), price)
-        return min(max(trace, 0.0) + 2 * noise, float(plan.n_features))
+        return trace, min(max(trace, 0.0) + 2 * noise, float(plan.n_features))
 
     def _radius(self, curator: Curator, plan: Plan, trace: float, rest: float) -> float:
         """Buy the first radius at which clipping does less harm than noise."""

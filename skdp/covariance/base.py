@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from math import sqrt
+from math import ceil, sqrt
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -61,7 +61,7 @@ class PrivateCovariance(
         "bounds": [Interval(Real, 0, None, closed="neither"), "array-like", None],
         "outside": [StrOptions({"clip", "refuse"})],
         "assume_centered": ["boolean"],
-        "mean_share": [Interval(Real, 0, 1, closed="neither")],
+        "mean_share": [Interval(Real, 1e-6, 1 - 1e-6, closed="both")],
         "store_precision": ["boolean"],
     }
 
@@ -110,6 +110,8 @@ class PrivateCovariance(
             self._write_report()
         if self._is_noise(estimate, plan):
             self._warn_of_noise(plan)
+        elif estimate.clipped:
+            self._warn_of_clipping(plan)
         return self
 
     @abstractmethod
@@ -122,7 +124,10 @@ class PrivateCovariance(
         # A little less, so that no sum of rounded shares exceeds it.
         rho = zcdp_from_dp(float(self.epsilon), float(self.delta)) * (1 - 2.0**-40)
         self.rho_ = rho
-        rows = RowGrid(fitting_bits(n, d / sqrt(2 * rho)))
+        # The grid fits the noise of both parts; and as if there were more records where
+        # squared norms would overflow 64 bits.
+        part = 1.0 if self.assume_centered else self._smaller_part()
+        rows = RowGrid(fitting_bits(n * ceil(d / 2048), d / sqrt(2 * rho * part)))
         if self.assume_centered:
             return Plan(rho, rows, n, d, np.zeros(d))
         share = rho * float(self.mean_share)
@@ -133,6 +138,11 @@ class PrivateCovariance(
             length2 = float(mean @ mean)
             mean = mean * max(0.0, 1 - (d - 2) * error**2 / max(length2, error**2))
         return Plan(rho - share, rows, n, d, mean, error)
+
+    def _smaller_part(self) -> float:
+        """Return the smaller share of the budget in tenths, and 1 from a tenth on."""
+        share = float(self.mean_share)
+        return min(1.0, 10 * share, 10 * (1 - share))
 
     def _set_estimate(self, estimate: Estimate, plan: Plan) -> None:
         """Subtract the mean, and go back to the units of the data."""
@@ -185,6 +195,15 @@ class PrivateCovariance(
             f"records and {plan.n_features} columns the noise is as large as the "
             "covariance: covariance_ is mostly noise. Spend more, ask about fewer "
             "columns, or declare tighter bounds.",
+            PrivacyBudgetWarning,
+        )
+
+    def _warn_of_clipping(self, plan: Plan) -> None:
+        warn_user(
+            f"With epsilon={self.epsilon}, delta={self.delta}, {plan.n_records} "
+            f"records and {plan.n_features} columns rows were clipped so much that "
+            "covariance_ has less than half of the trace that was released: it is "
+            "biased towards zero. Spend more, or declare tighter bounds.",
             PrivacyBudgetWarning,
         )
 

@@ -47,13 +47,13 @@ class CoinPressCovariance(PrivateCovariance):
     assume_centered : bool, default=False
         If True the second moment about the middle of the bounds is estimated, and
         nothing is subtracted.
-    mean_share : float in (0, 1), default=0.1
+    mean_share : float in [1e-6, 1 - 1e-6], default=0.1
         Share of the budget that buys the mean, unless `assume_centered`.
     store_precision : bool, default=True
         Whether the inverse is kept.
     n_steps : int, default=3
         Number of steps; all but the last share a quarter of the budget.
-    largest_eigenvalue : float > 0, default=1.0
+    largest_eigenvalue : float in [1e-100, 1e100], default=1.0
         Prior bound on the eigenvalues of the second moments, in units of the bounds.
         Rows are clipped more than they should be where it is too small.
     random_state : int, RandomState or None, default=None
@@ -98,7 +98,7 @@ class CoinPressCovariance(PrivateCovariance):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateCovariance._parameter_constraints,
         "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "largest_eigenvalue": [Interval(Real, 0, None, closed="neither")],
+        "largest_eigenvalue": [Interval(Real, 1e-100, 1e100, closed="both")],
     }
 
     def __init__(

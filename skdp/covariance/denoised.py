@@ -58,7 +58,7 @@ class DenoisedCovariance(PrivateCovariance):
     assume_centered : bool, default=False
         If True the second moment about the middle of the bounds is estimated, and
         nothing is subtracted.
-    mean_share : float in (0, 1), default=0.1
+    mean_share : float in [1e-6, 1 - 1e-6], default=0.1
         Share of the budget that buys the mean, unless `assume_centered`.
     store_precision : bool, default=True
         Whether the inverse is kept.

@@ -74,6 +74,8 @@ class Estimate:
     floor : float or None, default=0.0
         Smallest eigenvalue that is believed; None: leave the matrix as it is, positive
         definite or not.
+    clipped : bool, default=False
+        Whether clipping is known to have taken away most of it.
     """
 
     matrix: NDArray[np.float64]
@@ -81,3 +83,4 @@ class Estimate:
     centred: bool = False
     precision: NDArray[np.float64] | None = None
     floor: float | None = 0.0
+    clipped: bool = False

@@ -13,6 +13,7 @@ from skdp.covariance.full_measurement import measure_apart
 from skdp.covariance.plans import Estimate, Plan
 from skdp.privacy import Curator
 from skdp.records import Schema
+from skdp.records.row_grid import LARGEST_LENGTH, SMALLEST_LENGTH
 
 __all__ = ["SeparateCovariance"]
 
@@ -40,7 +41,7 @@ class SeparateCovariance(PrivateCovariance):
     assume_centered : bool, default=False
         If True the second moment about the middle of the bounds is estimated, and
         nothing is subtracted.
-    mean_share : float in (0, 1), default=0.1
+    mean_share : float in [1e-6, 1 - 1e-6], default=0.1
         Share of the budget that buys the mean, unless `assume_centered`.
     store_precision : bool, default=True
         Whether the inverse is kept.
@@ -87,7 +88,10 @@ class SeparateCovariance(PrivateCovariance):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateCovariance._parameter_constraints,
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
+        "radius": [
+            Interval(Real, SMALLEST_LENGTH, LARGEST_LENGTH, closed="both"),
+            None,
+        ],
     }
 
     def __init__(

@@ -98,7 +98,7 @@ def refuse_large_scale(scale: Fraction, price: str) -> None:
     if scale > MAX_SCALE:
         raise ValueError(
             f"{price} is too small: the scale of the noise would be more than 2^50 "
-            "grid steps. Nothing was spent."
+            "grid steps. This answer cost nothing."
         )
 
 
@@ -140,11 +140,12 @@ class Grid:
         """
         delta = public_sensitivity(query, public, ord)
         if query.integral:
-            # A square root is rounded up, so that its square is no smaller; a whole
-            # number that came out a little short is what it was meant to be.
+            # A square root is made larger by more than its rounding, and than that of
+            # rows at a radius; a whole number that came out a little short is what it
+            # was meant to be.
             steps = delta / query.unit
             whole = max(1.0, floor(steps * (1 + 2.0**-40)))
-            largest = float(np.nextafter(steps, inf)) if ord == 2 else whole
+            largest = steps * (1 + 2.0**-40) if ord == 2 else whole
             return cls(query.unit, largest, True)
         n_affected = query.n_affected(public)
         # The norm of a vector that is 1 in every affected coordinate.

@@ -28,6 +28,24 @@ class Trace(MomentQuery):
         How the rows are clipped and rounded.
     """
 
+    def check(self, public: PublicFacts) -> None:
+        """Refuse also what could overflow the sum of the squared norms.
+
+        Parameters
+        ----------
+        public : PublicFacts
+            Number of records and schema.
+
+        Raises
+        ------
+        ValueError
+            If the sums would not be exact, or the shapes do not fit.
+        TypeError
+            If a column of the schema is no Numeric.
+        """
+        super().check(public)
+        self._check_norms(public)
+
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
         """Return ()."""
         return ()

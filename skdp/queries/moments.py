@@ -34,6 +34,9 @@ __all__ = [
 #: Weights are multiples of 1/64, so that weighted integers stay integers.
 WEIGHT_STEPS = 64
 
+#: Sums of squared norms, which are added up in 64 bits, stay below 2^62 steps.
+LARGEST_NORM_SUM = 2**62
+
 
 @dataclass(frozen=True, eq=False)
 class MomentQuery(Query):
@@ -87,6 +90,16 @@ class MomentQuery(Query):
             array = getattr(self.rows, name)
             if array is not None and len(array) != d:
                 raise ValueError(f"{name} is for {len(array)} columns, not for {d}.")
+
+    def _check_norms(self, public: PublicFacts) -> None:
+        """Refuse a sum of squared norms that could overflow."""
+        d = self._size(public)[0]
+        if public.n_records * d * 4**self.rows.bits >= LARGEST_NORM_SUM:
+            raise ValueError(
+                f"{public.n_records} records of {d} coordinates on a grid of "
+                f"{self.rows.bits} bits: the sum of their squared norms could "
+                "overflow. Use fewer bits."
+            )
 
     def _key(self) -> tuple[Any, ...]:
         values = (getattr(self, f.name) for f in fields(self))

@@ -196,9 +196,15 @@ class BoundedMatrix:
             )
         length = max(1, _BLOCK // d)
         for start in range(0, n, length):
-            block = self.values[start : start + length] - self.centre
-            block /= self.half_width
-            yield rows.round(block)
+            yield self._rounded(self.values[start : start + length], rows)
+
+    # An overflow or underflow that is reported depends on the records.
+    @np.errstate(all="ignore")
+    def _rounded(self, values: NDArray[Any], rows: RowGrid) -> NDArray[np.float64]:
+        low, high = bounds_of(self.schema)
+        block = np.clip(values, low, high) - self.centre
+        block /= self.half_width
+        return rows.round(block)
 
     def _sum_up(self, rows: RowGrid) -> None:
         """Compute sums and products in one pass."""

@@ -16,6 +16,7 @@ from skdp.records.bounded import BoundedMatrix, bounds_of
 from skdp.records.encoding import as_column, as_floats
 from skdp.records.frames import CodedColumn, Table, Values, read_table
 from skdp.records.inference import interval_of
+from skdp.records.row_grid import LARGEST_LENGTH, SMALLEST_LENGTH
 from skdp.records.schema import Numeric, Schema
 from skdp.warn import warn_user
 
@@ -134,6 +135,7 @@ def read_bounded(
         schema = bounds_to_schema(bounds, names, outside)
     else:
         schema, inferred = _read_off(values, names, warn), names
+    _refuse_extreme_widths(schema)
     _mind_the_outside(values, schema, warn)
     return Reading(BoundedMatrix(schema, values), inferred)
 
@@ -162,7 +164,7 @@ def _matrix(estimator: BaseEstimator, X: Any, table: Table) -> NDArray[Any]:
             f"{MIN_RECORDS} is required by {type(estimator).__name__}."
         )
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
-        values = X
+        values = np.asarray(X)  # a matrix of NumPy is never one-dimensional
     elif isinstance(X, np.ndarray | list | tuple):
         # An array of objects, or lists: scikit-learn's reading and words.
         values = check_array(X, dtype=np.float64, ensure_all_finite=False)
@@ -180,8 +182,11 @@ def _numbers(values: Values, name: str) -> NDArray[np.float64]:
 
 
 def _refuse_not_finite(values: NDArray[Any], names: tuple[str, ...]) -> None:
-    if values.dtype.kind != "f" or np.isfinite(values.sum()):
+    if values.dtype.kind != "f":
         return
+    with np.errstate(all="ignore"):  # a sum of large numbers may overflow
+        if np.isfinite(values.sum()):
+            return
     for name, column in zip(names, values.T, strict=True):
         for what, test in (("NaN", np.isnan), ("infinity", np.isinf)):
             if test(column).any():
@@ -215,6 +220,20 @@ def _read_off(values: NDArray[Any], names: tuple[str, ...], warn: bool) -> Schem
     return Schema(
         tuple(Numeric(n, *interval_of(float(a), float(b))) for n, a, b in ends)
     )
+
+
+def _refuse_extreme_widths(schema: Schema) -> None:
+    """Refuse bounds in whose units a variance would vanish or overflow."""
+    low, high = bounds_of(schema)
+    with np.errstate(all="ignore"):
+        widths = high - low
+    for name, width in zip(schema.names, widths.tolist(), strict=True):
+        if not SMALLEST_LENGTH <= width <= LARGEST_LENGTH:
+            raise SchemaError(
+                f"The bounds of column {name!r} are {width:g} apart, whose square is "
+                "no normal number, so that the column has no variance in floating "
+                "point. Give the column in other units."
+            )
 
 
 def _mind_the_outside(values: ArrayLike, schema: Schema, warn: bool) -> None:

@@ -21,6 +21,9 @@ MOST_BITS = 16
 #: Sums of products stay below 2^50 steps: exact in floating point, in any order.
 LARGEST_SUM = 2.0**50
 
+#: Lengths whose squares are normal finite numbers.
+SMALLEST_LENGTH, LARGEST_LENGTH = 1e-150, 1e150
+
 _TRANSFORM_BITS = 24
 
 
@@ -65,8 +68,13 @@ class RowGrid:
     def __post_init__(self) -> None:
         if not 1 <= self.bits <= MOST_BITS:
             raise ValueError(f"bits must lie between 1 and {MOST_BITS}.")
-        if self.radius is not None and not 0 < self.radius < inf:
-            raise ValueError(f"radius must be positive and finite, got {self.radius}.")
+        if self.radius is not None and not (
+            SMALLEST_LENGTH <= self.radius <= LARGEST_LENGTH
+        ):
+            raise ValueError(
+                f"radius must be positive and finite, and so must its square: between "
+                f"{SMALLEST_LENGTH:g} and {LARGEST_LENGTH:g}, got {self.radius}."
+            )
         if self.transform is not None and (
             self.radius is None or self.limits is not None
         ):

@@ -256,3 +256,25 @@ def test_floored_eigenvalues():
     floored = floor_eigenvalues(np.array([[1.0, 2.0], [2.0, 1.0]]), 0.25)
     np.testing.assert_allclose(np.linalg.eigvalsh(floored), [0.25, 3.0])
     assert np.linalg.eigvalsh(floor_eigenvalues(np.zeros((2, 2))))[0] > 0
+
+
+@each
+@pytest.mark.parametrize(
+    "extreme", [{"mean_share": 1e-300}, {"mean_share": 1 - 1e-16}, {"radius": 1e-170}]
+)
+def test_extreme_parameters_are_refused_before_anything_is_spent(name, extreme):
+    model = build(name)
+    if not extreme.keys() <= model.get_params().keys():
+        pytest.skip("without a radius")
+    with pytest.raises(ValueError, match=next(iter(extreme))):
+        model.set_params(**extreme).fit(numbers())
+    assert not vars(model).get("ledger_")
+
+
+@each
+def test_the_smallest_and_largest_mean_shares_fit(name):
+    for share in (1e-6, 1 - 1e-6):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = build(name, mean_share=share).fit(numbers(200))
+        assert np.isfinite(model.covariance_).all()

@@ -15,6 +15,7 @@ from skdp import (
     SeparateCovariance,
     ThresholdedCovariance,
 )
+from skdp.exceptions import PrivacyBudgetWarning
 from skdp.privacy import dp_from_zcdp
 
 
@@ -185,3 +186,28 @@ def test_units_are_multiplied_on_the_right_side():
     for n_steps in (3, 4, 6):
         found = fit(CoinPressCovariance, X, rho=50.0, n_steps=n_steps).covariance_
         np.testing.assert_allclose(found / scale, truth / scale, atol=0.1)
+
+
+def test_a_collapse_by_clipping_is_not_silent():
+    X = np.random.default_rng(0).standard_normal((500, 3))
+    n_collapsed = 0
+    for seed in range(10):
+        model = AdaptiveCovariance(1.0, bounds=4.0, random_state=seed)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X)
+        warned = any(w.category is PrivacyBudgetWarning for w in caught)
+        collapsed = np.trace(model.covariance_) < 0.3
+        n_collapsed += collapsed
+        assert warned or not collapsed
+    assert n_collapsed
+
+
+def test_a_good_radius_brings_no_warning():
+    X = gaussian(20_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyBudgetWarning)
+        for seed in range(3):
+            AdaptiveCovariance(
+                2.0, bounds=1.0, assume_centered=True, random_state=seed
+            ).fit(X)

@@ -152,7 +152,7 @@ def test_the_smallest_normal_steps_do_not_vanish():
 def test_integers_need_no_grid(ord, bound):
     grid = Grid.for_query(Marginal("a"), PUBLIC, ord)
     assert (grid.step, grid.integral) == (1.0, True)
-    assert grid.sensitivity == pytest.approx(bound, rel=1e-15)
+    assert grid.sensitivity == pytest.approx(bound, rel=2.0**-39)
     counts = np.array([3, -(2**62)])
     assert grid.to_answer(grid.to_steps(counts)).tolist() == counts.tolist()
     assert grid.to_answer(grid.to_steps(counts)).dtype == np.int64
@@ -249,3 +249,8 @@ def test_the_unit_is_that_of_the_public_facts_at_hand():
     margins = [margin_in_steps(0.0, query, 1.0, public) for public in at]
     units = [query.sensitivity(public) for public in at]
     assert margins[0] / margins[1] == pytest.approx(units[1] / units[0], rel=1e-6)
+
+
+def test_an_integral_root_leaves_room_for_rows_that_exceed_their_radius():
+    grid = Grid.for_query(Anything(sqrt(2.0), integral=True), PUBLIC, 2)
+    assert grid.sensitivity >= sqrt(2.0) * (1 + 2.0**-41)

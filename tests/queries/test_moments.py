@@ -293,3 +293,11 @@ def test_every_mechanism_answers_in_units_of_one_not_of_a_step():
     assert tests.ask(query, truth + 1)
     noisy = curator.median(query, n_blocks=3, low=0, high=9, epsilon=1e3, delta=0.1)
     assert noisy == pytest.approx(1.5, abs=0.1)
+
+
+@pytest.mark.parametrize("query", [Trace(), SquaredExcess(0.5)])
+def test_sums_of_squared_norms_that_could_overflow_are_refused(query):
+    schema = columns(8192)
+    query.check(PublicFacts(2**17 - 1, schema))
+    with pytest.raises(ValueError, match="squared norms could overflow"):
+        query.check(PublicFacts(2**17, schema))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -301,3 +302,46 @@ def test_bounds_read_off_the_records_leak():
     assert (column.low, column.high) == (low[0], high[0])
     column = found.records.schema["x1"]
     assert column.low < 4.0 < column.high
+
+
+def test_values_near_the_largest_float_are_clipped_without_a_word():
+    X = np.array([[1e308, -1e308, 5.5], [-1.7e308, 1e-320, 1.7e308]] * 2)
+    records = BoundedMatrix(SCHEMA, X)
+    clipped = np.clip(X, [0, -1, 5], [10, 1, 6])
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        products = records.cross_products(RowGrid())
+        norms = records.squared_norms(RowGrid(radius=1.0))
+        warnings.simplefilter("ignore", ClippedValuesWarning)
+        read(X, schema=SCHEMA)
+    plain = BoundedMatrix(SCHEMA, clipped)
+    np.testing.assert_array_equal(products, plain.cross_products(RowGrid()))
+    np.testing.assert_array_equal(norms, plain.squared_norms(RowGrid(radius=1.0)))
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, 1e-170, 1e160, np.inf, np.nan])
+def test_a_radius_whose_square_is_no_number_is_refused(radius):
+    with pytest.raises(ValueError, match="radius must be positive and finite"):
+        RowGrid(radius=radius)
+
+
+@pytest.mark.parametrize("width", [1e-199, 1e201, 1.7e308])
+def test_bounds_whose_square_is_no_number_are_refused(width):
+    X, names = np.zeros((3, 2)), ("a", "b")
+    with pytest.raises(SchemaError, match="'x1'"):
+        read(X, bounds=([-1, -width], [1, width]))
+    wide = Schema([Numeric("a", 0, 1), Numeric("b", 0, width)])
+    with pytest.raises(SchemaError, match="'b'"):
+        read(pd.DataFrame(X, columns=names), schema=wide)
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_matrix_of_numpy_is_read_as_an_array():
+    X = matrix(50)
+    old = read(np.matrix(X), schema=SCHEMA).records
+    new = read(X, schema=SCHEMA).records
+    for rows in (RowGrid(), RowGrid(radius=1.0)):
+        np.testing.assert_array_equal(
+            old.cross_products(rows), new.cross_products(rows)
+        )
+        np.testing.assert_array_equal(old.squared_norms(rows), new.squared_norms(rows))
