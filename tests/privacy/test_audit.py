@@ -417,6 +417,7 @@ def halve_the_noise(monkeypatch):
     rescale(skdp.privacy.sieve_and_examine, "discrete_laplace", 0, Fraction(1, 2))
 
 
+@pytest.mark.slow
 @each_case
 def test_no_more_is_lost_than_the_ledger_says(name):
     found, charged = CASES[name].audit()
@@ -557,6 +558,7 @@ PRIV_PC = PrivPCCase(
 )
 
 
+@pytest.mark.slow
 def test_priv_pc_loses_no_more_than_its_epsilon():
     found, charged = PRIV_PC.audit()
     assert PRIV_PC.power * charged <= found <= charged
@@ -583,6 +585,7 @@ EM_PC = PrivPCCase(
 )
 
 
+@pytest.mark.slow
 def test_em_pc_loses_no_more_than_its_epsilon():
     found, charged = EM_PC.audit()
     assert EM_PC.power * charged <= found <= charged
