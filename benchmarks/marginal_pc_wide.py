@@ -1,6 +1,7 @@
 """MarginalPC, PrivPC and PC on wide networks: accuracy, time and memory.
 
     python benchmarks/marginal_pc_wide.py           # half an hour
+    python benchmarks/marginal_pc_wide.py --networks child alarm
     python benchmarks/marginal_pc_wide.py --quick   # alarm at epsilon = 1, one sample
 
 delta = 1e-6. Data seeds are 7000 + i, noise seeds i. The constants of MarginalPC were
@@ -127,10 +128,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    if parser.parse_args().quick:
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=[*NETWORKS])
+    options = parser.parse_args()
+    if options.quick:
         keep("marginal_pc_wide_quick", grid({"alarm": 1}, (100_000,), (1.0,)), PEERS)
         return
-    keep("marginal_pc_wide", grid(NETWORKS, SIZES, EPSILONS), PEERS)
+    networks = {name: NETWORKS[name] for name in options.networks}
+    keep("marginal_pc_wide", grid(networks, SIZES, EPSILONS), PEERS)
 
 
 PEERS = ["pandas", "pgmpy"]
