@@ -216,5 +216,6 @@ def test_a_good_radius_brings_no_warning():
 @pytest.mark.parametrize("kind", [CoinPressCovariance, SeparateCovariance])
 def test_no_variance_exceeds_what_the_bounds_allow(kind):
     model = fit(kind, gaussian(100, 6), rho=1e-3, bounds=3.0)
-    assert model.covariance_.diagonal().max() <= 9 * (1 + 1e-5)  # a floor lifts it a little
+    # A floor under the eigenvalues lifts it a little.
+    assert model.covariance_.diagonal().max() <= 9 * (1 + 1e-5)
     assert np.linalg.eigvalsh(model.covariance_).min() >= -1e-9
