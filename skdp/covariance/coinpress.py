@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skdp._sklearn import Interval
 from skdp.covariance.base import PrivateCovariance
 from skdp.covariance.plans import Estimate, Plan
-from skdp.covariance.spectra import matrix_power, project_to_psd
+from skdp.covariance.spectra import cap_diagonal, matrix_power, project_to_psd
 from skdp.privacy import Curator
 from skdp.queries import SecondMoments
 from skdp.records import Schema
@@ -144,7 +144,7 @@ class CoinPressCovariance(PrivateCovariance):
         units, moments, _ = _measure_in_units(curator, plan, units, price)
         back = np.linalg.inv(units)
         matrix = back.T @ moments @ back
-        return Estimate((matrix + matrix.T) / 2)
+        return Estimate(cap_diagonal((matrix + matrix.T) / 2))
 
 
 def _measure_in_units(

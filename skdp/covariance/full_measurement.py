@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skdp.covariance.measurement import Measurement
 from skdp.covariance.plans import Plan
+from skdp.covariance.spectra import cap_diagonal
 from skdp.privacy import Curator
 from skdp.queries import Eigenvalues, SecondMoments
 
@@ -84,4 +85,4 @@ def measure_apart(
     values = curator.gaussian(Eigenvalues(rows=rows), rho=rho / 2) / plan.n_records
     values = np.clip(values, 0, rows.largest_norm2(plan.n_features))
     matrix = (vectors * values) @ vectors.T
-    return (matrix + matrix.T) / 2
+    return cap_diagonal((matrix + matrix.T) / 2)

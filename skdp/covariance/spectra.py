@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["floor_eigenvalues", "matrix_power", "project_to_psd"]
+__all__ = ["cap_diagonal", "floor_eigenvalues", "matrix_power", "project_to_psd"]
 
 
 def _of_eigenvalues(
@@ -63,6 +63,29 @@ def floor_eigenvalues(
     if values[0] >= least:
         return matrix
     return _of_eigenvalues(matrix, lambda values: np.maximum(values, least))
+
+
+def cap_diagonal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale columns and rows so that no diagonal entry exceeds 1.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (d, d)
+        Symmetric: moments of numbers in [-1, 1], plus noise.
+
+    Returns
+    -------
+    ndarray of shape (d, d)
+        Symmetric, and positive semi-definite if the matrix is.
+
+    Examples
+    --------
+    >>> cap_diagonal(np.array([[4.0, 1.0], [1.0, 0.5]]))
+    array([[1. , 0.5],
+           [0.5, 0.5]])
+    """
+    scale = 1 / np.sqrt(np.maximum(matrix.diagonal(), 1.0))
+    return matrix * np.outer(scale, scale)
 
 
 def matrix_power(matrix: NDArray[np.float64], power: float) -> NDArray[np.float64]:

@@ -211,3 +211,11 @@ def test_a_good_radius_brings_no_warning():
             AdaptiveCovariance(
                 2.0, bounds=1.0, assume_centered=True, random_state=seed
             ).fit(X)
+
+
+@pytest.mark.parametrize("kind", [CoinPressCovariance, SeparateCovariance])
+def test_no_variance_exceeds_what_the_bounds_allow(kind):
+    model = fit(kind, gaussian(100, 6), rho=1e-3, bounds=3.0)
+    # A floor under the eigenvalues lifts it a little.
+    assert model.covariance_.diagonal().max() <= 9 * (1 + 1e-5)
+    assert np.linalg.eigvalsh(model.covariance_).min() >= -1e-9
