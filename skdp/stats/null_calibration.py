@@ -9,7 +9,7 @@ paper, for independent variables with the margins that were released.
 from __future__ import annotations
 
 from itertools import combinations
-from math import prod
+from math import prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 
 _SIMULATED_CELLS = 4_000_000
 _REPETITIONS = (50, 400)
+#: Below so many standard deviations of the noise in all cells the records are drowned.
+_DROWNED = 6
 
 
 def noise_inflation(
@@ -41,9 +43,10 @@ def noise_inflation(
     Returns
     -------
     dict of (int, int) to float
-        For axes i < j the factor, at least 1, by which the variance of the noise in
-        their table has to be multiplied, if the nominal one is that of the raw noise
-        times the share of cells that the projection leaves positive.
+        For axes i < j the factor by which the variance of the noise in their table
+        has to be multiplied, if the nominal one is that of the raw noise times the
+        share of cells that the projection leaves positive. Not below 1 where the noise
+        of all cells together is not small against `total`.
 
     Notes
     -----
@@ -51,12 +54,17 @@ def noise_inflation(
     """
     margins = [_margin(counts, axis) for axis in range(counts.ndim)]
     tables, share = _repeated_releases(margins, variance, total)
+    # Drowned in noise, the released margins are not those of the records, and a factor
+    # below 1 would be no more than a guess.
+    drowned = total < _DROWNED * sqrt(counts.size * variance)
+    least = 1.0 if drowned else 0.0
     inflation = {}
     for i, j in combinations(range(counts.ndim), 2):
         others = tuple(a + 1 for a in range(counts.ndim) if a not in (i, j))
         merged = prod(counts.shape[a - 1] for a in others)
         nominal = merged * variance * share
-        inflation[i, j] = _inflation(tables.sum(axis=others), nominal, total)
+        factor = _inflation(tables.sum(axis=others), nominal, total)
+        inflation[i, j] = max(factor, least)
     return inflation
 
 
@@ -92,7 +100,7 @@ def _inflation(tables: Floats, nominal: float, total: int) -> float:
     noise = nominal * (_mixing_trace(p) * _mixing_trace(q)).mean()
     if noise == 0:
         return 1.0
-    return max(float((observed - sampling) / noise), 1.0)
+    return float((observed - sampling) / noise)
 
 
 def _mixing_trace(p: Floats) -> Floats:
