@@ -208,9 +208,10 @@ def test_a_good_radius_brings_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyBudgetWarning)
         for seed in range(3):
-            AdaptiveCovariance(
+            model = AdaptiveCovariance(
                 2.0, bounds=1.0, assume_centered=True, random_state=seed
             ).fit(X)
+            assert model.ledger_.total() <= 2.0
 
 
 @pytest.mark.parametrize("kind", [CoinPressCovariance, SeparateCovariance])
