@@ -16,6 +16,7 @@ from .marginals import Marginal
 from .margins import IndependenceMargins, Question
 from .moments import Diagonal, MomentQuery, SecondMoments, Sums
 from .norms import NormScores, SquaredExcess
+from .parent_scores import ParentInformation, ParentScores, ParentVariation
 from .scores import MarginalDistances
 from .total_variation import TotalVariationDependence
 
@@ -38,6 +39,9 @@ __all__ = [
     "NormScores",
     "NormalizedKendallDependence",
     "PairInteractions",
+    "ParentInformation",
+    "ParentScores",
+    "ParentVariation",
     "PublicFacts",
     "Query",
     "Question",
