@@ -132,13 +132,15 @@ class ParentScores(Query):
         Returns
         -------
         ndarray, shape (n_candidates,)
-            Integers (`ParentVariation`) or bits (`ParentInformation`).
+            2 n^2 R as int64 (`ParentVariation`) or bits (`ParentInformation`).
         """
         scores = []
         for child, parents in self.candidates:
             table = records.marginal((*parents, child))
-            scores.append(self.score(table.reshape(-1, table.shape[-1])))
-        return np.array(scores)
+            table = table.reshape(-1, table.shape[-1])
+            # A single level depends on nothing: not even by its rounding.
+            scores.append(self.score(table) if min(table.shape) > 1 else 0)
+        return np.array(scores, dtype=np.int64 if self.integral else np.float64)
 
     @staticmethod
     @abstractmethod
@@ -224,21 +226,6 @@ class ParentVariation(ParentScores):
     """
 
     integral: ClassVar[bool] = True
-
-    def evaluate(self, records: CountTable) -> NDArray:
-        """Compute the scores. For the curator alone.
-
-        Parameters
-        ----------
-        records : CountTable
-            The private records.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_candidates,)
-            2 n^2 R.
-        """
-        return super().evaluate(records).astype(np.int64)
 
     @staticmethod
     def score(table: NDArray[np.int64]) -> float:

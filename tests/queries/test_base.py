@@ -27,6 +27,8 @@ from skdp.queries import (
     MomentQuery,
     NormScores,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     Query,
     Question,
@@ -95,6 +97,8 @@ def test_queries_are_frozen_hashable_values(name, kind):
         "PairInteractions": lambda: PairInteractions([["a", "b"]]),
         "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
         "MarginalDistances": lambda: MarginalDistances([Marginal("a")], [[3.0, 4.0]]),
+        "ParentInformation": lambda: ParentInformation([("a", ["b"]), ("b", ())]),
+        "ParentVariation": lambda: ParentVariation([("a", ["b"]), ("b", ())]),
         **MOMENTS,
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -108,7 +112,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
 # Matrices and the tables of a model are checked against the schema.
 OWN = {
     "x", "y", "given", "names", "pairs", "queries", "edges", "test",
-    "query", "marginals", "tables", "weights", "penalties",
+    "query", "marginals", "tables", "candidates", "weights", "penalties",
 }  # fmt: skip
 
 

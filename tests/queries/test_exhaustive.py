@@ -25,6 +25,8 @@ from skdp.queries import (
     MomentQuery,
     NormalizedKendallDependence,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     Question,
     SpearmanDependence,
@@ -202,6 +204,9 @@ def distances_example(shape, weights=None):
     return MarginalDistances(marginals, tables, weights, [0.0, 2.0, 0.1])
 
 
+PARENTS = [("x", "y"), ("y", "zx"), ("z", ()), ("x", "y"), ("z", "yx")]
+
+
 def examples(kind, shape):
     """Return queries of a class over columns x, y, z; sizes are those of z, x, y."""
     made = {
@@ -229,6 +234,10 @@ def examples(kind, shape):
             for kind in (KendallDependence, TotalVariationDependence)
         ],
         Marginal: [Marginal(names) for names in ((), "x", ("z", "x"), ("x", "y", "z"))],
+        **{
+            kind: [kind(PARENTS), kind(PARENTS[:1])]
+            for kind in (ParentInformation, ParentVariation)
+        },
         PairInteractions: [
             PairInteractions(pairs) for pairs in (("xy",), ("yz", "xy"))
         ],
