@@ -6,6 +6,7 @@ Xiao 2017), with bounds on the numbers of parents and of sets. All of it is publ
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from skdp.graphical.domain import Domain
@@ -57,12 +58,13 @@ def parent_candidates(
     [('c', ('a',)), ('c', ('b',))]
     """
     sizes, limit = domain.shape(chosen), float(max_candidates)
+    n_children = Counter(domain.shape(rest))
     for degree in range(min(max_parents, len(chosen)), -1, -1):
         if degree <= 1:
             limit = float("inf")
         found = {
-            size: maximal_parent_sets(sizes, max_cells // size, degree, limit)
-            for size in set(domain.shape(rest))
+            size: maximal_parent_sets(sizes, max_cells // size, degree, limit / k)
+            for size, k in n_children.items()
         }
         listed = [(name, found[domain.size(name)] or [()]) for name in rest]
         n_candidates = sum(len(sets) for _, sets in listed)
