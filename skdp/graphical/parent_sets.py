@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import comb, prod
 
 from skdp.graphical.domain import Domain
 
@@ -59,7 +60,9 @@ def parent_candidates(
     """
     sizes, limit = domain.shape(chosen), float(max_candidates)
     n_children = Counter(domain.shape(rest))
-    for degree in range(min(max_parents, len(chosen)), -1, -1):
+    # A child and its parents have two levels or more each.
+    most = max(max_cells // 2, 1).bit_length() - 1
+    for degree in range(min(max_parents, len(chosen), most), -1, -1):
         if degree <= 1:
             limit = float("inf")
         found = {
@@ -106,6 +109,8 @@ def maximal_parent_sets(
     >>> maximal_parent_sets([2, 3, 4], max_cells=8, max_parents=1, limit=9)
     [(0,), (1,), (2,)]
     """
+    if _least_number(sizes, max_cells, max_parents) > limit:
+        return None
     # What may be asked of the columns from each position on: cells and members.
     bounds = [{(max_cells, max_parents)}]
     for size in sizes:
@@ -124,3 +129,12 @@ def maximal_parent_sets(
                 return None
             found[cells, members] = sets
     return found[max_cells, max_parents]
+
+
+def _least_number(sizes: Sequence[int], max_cells: int, max_parents: int) -> int:
+    """Count the largest sets allowed among columns so small that they all fit."""
+    small, n = sorted(sizes), 0
+    for n in range(len(small), 0, -1):
+        if prod(small[max(0, n - max_parents) : n]) <= max_cells:
+            break
+    return comb(n, max_parents)

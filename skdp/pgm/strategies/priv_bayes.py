@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from math import floor, inf, pi, sqrt
@@ -15,9 +14,8 @@ import numpy as np
 from skdp._sklearn import Interval, StrOptions, validate_parameters
 from skdp.graphical import Domain, EmpiricalDistribution, Model
 from skdp.graphical.bayesian_network import BayesianNetwork
-from skdp.graphical.elimination import work_with_each
 from skdp.graphical.measurement import LinearMeasurement
-from skdp.graphical.parent_sets import Candidate, parent_candidates
+from skdp.graphical.network_rules import NetworkRules
 from skdp.pgm.budget import Budget
 from skdp.pgm.session import Session
 from skdp.pgm.strategies.base import (
@@ -36,7 +34,7 @@ from skdp.queries import (
     PublicFacts,
 )
 
-__all__ = ["NetworkRules", "PrivBayes"]
+__all__ = ["PrivBayes"]
 
 _SCORES: dict[str, type[ParentScores]] = {
     "total_variation": ParentVariation,
@@ -197,87 +195,14 @@ class PrivBayes(Strategy):
             chosen = 0
             if len(candidates) > 1 and scores.sensitivity(session.public, inf) > 0:
                 chosen = session.choose(scores, price)
-            child, parents = candidates[chosen]
-            work = work_with_each(domain, families, [(*parents, child)])[0]
-            families.append((*parents, child))
+            families.append(rules.fitting(families, candidates[chosen]))
+            *parents, child = families[-1]
             session.say(
                 f"column {len(families)} of {len(domain)}: {child} given "
                 f"{', '.join(parents) or 'nothing'}, out of {len(candidates)}; "
-                f"model of {work:.3g} cells"
+                f"model of {rules.work(families):.3g} cells"
             )
         return families
-
-
-@dataclass(frozen=True)
-class NetworkRules:
-    """Which parents a column may have, by public sizes and earlier choices.
-
-    Parameters
-    ----------
-    domain : Domain
-        The columns, of at least two levels each.
-    max_cells : int
-        Largest table that is useful.
-    max_parents : int
-        Largest number of parents.
-    max_candidates : int
-        Number of candidates beyond which there are fewer parents.
-    max_work : float
-        Largest number of cells that a pass over the graphical model joins.
-    """
-
-    domain: Domain
-    max_cells: int
-    max_parents: int
-    max_candidates: int
-    max_work: float
-
-    def candidates(self, families: Sequence[tuple[str, ...]]) -> list[Candidate]:
-        """List what may come next.
-
-        Parameters
-        ----------
-        families : sequence of tuple of str
-            The parents of each column of the network so far, then the column.
-
-        Returns
-        -------
-        list of (str, tuple of str)
-            At least one.
-        """
-        chosen = [family[-1] for family in families]
-        rest = [name for name in self.domain.names if name not in set(chosen)]
-        pending = parent_candidates(
-            self.domain,
-            chosen,
-            rest,
-            self.max_cells,
-            self.max_parents,
-            self.max_candidates,
-        )
-        kept: list[Candidate] = []
-        while pending:
-            works = work_with_each(self.domain, families, [(*p, x) for x, p in pending])
-            # A column alone has been accepted before anything was spent.
-            fits = (works <= self.max_work) | [not parents for _, parents in pending]
-            kept += [pair for pair, fit in zip(pending, fits, strict=True) if fit]
-            large = [pair for pair, fit in zip(pending, fits, strict=True) if not fit]
-            pending = _reduced(large, kept)[: self.max_candidates]
-        return kept
-
-
-def _reduced(large: list[Candidate], kept: list[Candidate]) -> list[Candidate]:
-    """Leave out each one of the parents, unless a candidate has all of the others."""
-    smaller = dict.fromkeys(
-        (x, parents[:i] + parents[i + 1 :])
-        for x, parents in large
-        for i in range(len(parents))
-    )
-    return [
-        (x, parents)
-        for x, parents in smaller
-        if not any(x == y and set(parents) <= set(larger) for y, larger in kept)
-    ]
 
 
 def _mean_noise(budget: Budget, share: Fraction, domain: Domain) -> float:
