@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +91,7 @@ class NetworkRules:
         int
             With all columns, those that have no family as well.
         """
-        alone = [(name,) for name in self.domain.names]
-        return best_elimination(self.domain, [*families, *alone]).work
+        return _work(self.domain, tuple(families))
 
     def _bounds(
         self,
@@ -136,6 +136,13 @@ class NetworkRules:
         while parents and self.work([*families, (*parents, child)]) > self.max_work:
             parents = parents[1:]
         return (*parents, child)
+
+
+@lru_cache(maxsize=8)
+def _work(domain: Domain, families: tuple[tuple[str, ...], ...]) -> int:
+    """Count the cells; asked for the same families by the steps of a draw."""
+    alone = [(name,) for name in domain.names]
+    return best_elimination(domain, [*families, *alone]).work
 
 
 def _reduced(large: list[Candidate], kept: list[Candidate]) -> list[Candidate]:
