@@ -68,6 +68,11 @@ TINY_RECORDS = CountTable.from_codes(TINY_CODES, TINY)
 TINY_EPSILON = 30.0
 
 
+def unordered(families):
+    """Return a network without an order among the parents."""
+    return tuple((frozenset(f[:-1]), f[-1]) for f in families)
+
+
 def literal_sets(chosen, room):
     """List the maximal sets of columns with so many joint levels."""
     subsets = chain.from_iterable(
@@ -126,7 +131,7 @@ def literal_law(score, share=0.3, theta=3.0):
         chosen = [f[-1] for f in families]
         rest = [c for c in TINY.names if c not in chosen]
         if not rest:
-            law[tuple(families)] = law.get(tuple(families), 0) + p
+            law[unordered(families)] = p
             return
         pairs = [
             (c, s)
@@ -190,28 +195,21 @@ def test_the_probability_of_every_network_is_a_product_of_softmaxes(score):
         ]
     assert len(found) == 16
     assert sum(found.values()) == pytest.approx(1, rel=1e-9)
-    sets = {
-        tuple((frozenset(f[:-1]), f[-1]) for f in k): p for k, p in expected.items()
-    }
-    assert {tuple((frozenset(f[:-1]), f[-1]) for f in k) for k in found} == set(sets)
+    assert {unordered(families) for families in found} == set(expected)
     for families, p in found.items():
-        key = tuple((frozenset(f[:-1]), f[-1]) for f in families)
-        assert p == pytest.approx(sets[key], rel=1e-9)
+        assert p == pytest.approx(expected[unordered(families)], rel=1e-9)
 
 
 @each_score
 def test_networks_are_drawn_with_these_probabilities(score):
     strategy, n_runs = PrivBayes(score, usefulness=3.0), 600
-    law = {
-        tuple((frozenset(f[:-1]), f[-1]) for f in k): p
-        for k, p in literal_law(score).items()
-    }
+    law = literal_law(score)
     run, counts = session(), dict.fromkeys(law, 0)
     for _ in range(n_runs):
         run.curator._ledger = PrivacyLedger(TINY_EPSILON)
         fresh = Session(run.curator, None, run.fitter)
         families = network(strategy, fresh)
-        counts[tuple((frozenset(f[:-1]), f[-1]) for f in families)] += 1
+        counts[unordered(families)] += 1
     expected = np.array([n_runs * p for p in law.values()])
     seen = np.array(list(counts.values()))
     large = expected >= 5
