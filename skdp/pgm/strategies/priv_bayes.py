@@ -174,7 +174,7 @@ class PrivBayes(Strategy):
         columns = varying_columns(public)
         domain = Domain.from_schema(public.schema.select(columns))
         noise = _mean_noise(session.budget, 1 - as_typed(self.structure_share), domain)
-        useful = public.n_records / (self.usefulness * noise)
+        useful = public.n_records / self.usefulness / noise
         most = len(columns) if self.max_parents is None else self.max_parents
         return NetworkRules(
             domain=domain,
