@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdp.exceptions import ModelTooLargeError
+from skdp.graphical.calibrated_tree import CalibratedTree, covering_tree
 from skdp.graphical.conditioning import conditionals, normalised
 from skdp.graphical.domain import Domain
 from skdp.graphical.factor import Factor
+from skdp.graphical.junction_tree import JunctionTree
 from skdp.graphical.product_queries import weighted_sums
 from skdp.graphical.sampling import Method, Seed, draw_records, generator
 from skdp.graphical.size import MAX_MODEL_SIZE
@@ -139,6 +142,74 @@ class MarkovRandomField:
         """
         columns = self._checked(columns)
         return self.n_records * self._distribution(columns, {})
+
+    def marginals(
+        self, columns: Iterable[Iterable[str]]
+    ) -> dict[tuple[str, ...], NDArray[np.float64]]:
+        """Return the expected counts over many sets of columns.
+
+        All come from one pass over the model and share what they have in common
+        (`skdp.graphical.calibrated_tree`).
+
+        Parameters
+        ----------
+        columns : iterable of iterables of str
+            Sets of columns; each in the order of its result's axes.
+
+        Returns
+        -------
+        dict of tuple of str to ndarray
+            What `marginal` returns for each.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or named twice in a set.
+        ModelTooLargeError
+            If a table beyond `max_cells` would be needed.
+        """
+        asked = list(dict.fromkeys(self._checked(names) for names in columns))
+        cells = sum(map(self.domain.n_cells, asked))
+        if cells > self.max_cells:
+            raise ModelTooLargeError(
+                f"These {len(asked)} marginals have {cells:.3g} cells together, more "
+                f"than the limit of {self.max_cells:.3g}. Ask for fewer at once."
+            )
+        tree = covering_tree(self.domain, self.potentials)
+        if not tree.cliques or tree.n_cells > self.max_cells:
+            return {names: self.marginal(names) for names in asked}
+        calibrated = self.calibrated(tree)
+        return {names: self._marginal_of(calibrated, names) for names in asked}
+
+    def calibrated(self, tree: JunctionTree | None = None) -> CalibratedTree:
+        """Return the junction tree of the model with all its probabilities.
+
+        Parameters
+        ----------
+        tree : JunctionTree, optional
+            As `skdp.graphical.calibrated_tree.covering_tree` returns it.
+
+        Returns
+        -------
+        CalibratedTree
+            Quick where many marginals are asked for; its cliques are held in memory.
+
+        Raises
+        ------
+        ModelTooLargeError
+            If one of them is beyond `max_cells`.
+        """
+        return CalibratedTree(
+            self.domain, self.potentials, self.n_records, self.max_cells, tree
+        )
+
+    def _marginal_of(
+        self, calibrated: CalibratedTree, columns: tuple[str, ...]
+    ) -> NDArray[np.float64]:
+        try:
+            return calibrated.marginal(columns)
+        except ModelTooLargeError:  # another order of elimination may need less
+            return self.marginal(columns)
 
     def conditional(
         self, columns: Iterable[str], evidence: Codes
