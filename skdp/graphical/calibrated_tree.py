@@ -19,7 +19,7 @@ from skdp.graphical.junction_tree import JunctionTree, junction_tree
 from skdp.graphical.named_table import NamedTable, contract, contract_at
 from skdp.graphical.size import MAX_MODEL_SIZE, check_table
 
-__all__ = ["CalibratedTree", "covering_tree"]
+__all__ = ["CalibratedTree", "covering_tree", "rounding_error"]
 
 Array = NDArray[np.float64]
 Names = frozenset[str]
@@ -44,6 +44,32 @@ def covering_tree(domain: Domain, cliques: Iterable[Sequence[str]]) -> JunctionT
         Columns outside the cliques stand alone.
     """
     return junction_tree(domain, [*cliques, *((name,) for name in domain.names)])
+
+
+def rounding_error(tree: JunctionTree) -> float:
+    """Bound the relative rounding error of every value of a `CalibratedTree`.
+
+    A value is a fixed sum of products of the non-negative numbers that the cliques hold
+    (and `n_records`), worked out by additions and multiplications alone. So its error
+    is at most (1 + u)^k - 1, u = 2^-53, if no term passes through more than k of them,
+    whatever their order. In a clique of N cells a term passes at most N additions when
+    the clique is summed to the columns that matter, one multiplication with the message
+    of each child, and N additions when separators are summed out: k <= 3 (cells of the
+    tree) + 1, with the multiplication by `n_records`. The bound is 2 k u, of which less
+    than half is needed: the rest is more than what products lose below 2^-1022.
+
+    Parameters
+    ----------
+    tree : JunctionTree
+        The cliques.
+
+    Returns
+    -------
+    float
+        Of the computed value, relative to the exact one; the same for any set of cells
+        and for every way in which `CalibratedTree` may get at it.
+    """
+    return (3 * tree.n_cells + 1) * 2.0**-52
 
 
 class CalibratedTree:
@@ -120,21 +146,6 @@ class CalibratedTree:
         self._joint = [_Sums(table) for table in joint]
         self._messages: dict[tuple[int, Names], NamedTable] = {}
         self._n_held = 0
-
-    @property
-    def relative_error(self) -> float:
-        """Bound on the relative rounding error of every value that is returned.
-
-        A value is a fixed sum of products of the non-negative numbers that the cliques
-        hold (`n_records` included), worked out by additions and multiplications alone.
-        So its error is at most (1 + u)^k - 1, u = 2^-53, if no term passes through more
-        than k of them, whatever their order. In a clique of N cells a term passes at
-        most N additions when the clique is summed to the columns that matter, one
-        multiplication with each message of a child, and N additions when the separator
-        is summed out: with a multiplication by `n_records` k <= 3 (cells of the tree)
-        + 1. The bound, 2 k u, also holds what products lose below 2^-1022.
-        """
-        return (3 * self.tree.n_cells + 1) * 2.0**-52
 
     def marginal(self, columns: Iterable[str]) -> Array:
         """Return the expected counts over some columns.
