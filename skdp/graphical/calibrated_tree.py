@@ -172,9 +172,7 @@ class CalibratedTree:
             left = contract(left, right, names, self.max_cells)
         return self.n_records * left.sum_to(names).transpose(names)
 
-    def values_at(
-        self, columns: Sequence[str], cells: NDArray[np.integer]
-    ) -> Array:
+    def values_at(self, columns: Sequence[str], cells: NDArray[np.integer]) -> Array:
         """Return the expected counts in some cells of a marginal.
 
         Parameters
@@ -197,9 +195,11 @@ class CalibratedTree:
         names = tuple(columns)
         left, right = self._factors(frozenset(names))
         codes: dict[str, NDArray[np.intp]] = {}
-        rest = cells
+        rest = cells.astype(np.intp, copy=False)
         for name in names[:0:-1]:
-            rest, codes[name] = np.divmod(rest, self.domain.size(name))
+            size = self.domain.size(name)
+            above = rest // size
+            codes[name], rest = rest - above * size, above
         codes[names[0]] = rest
         if right is None:
             return self.n_records * left.at(codes)
@@ -319,7 +319,5 @@ def _conditionals(
                 message = np.log(total) + top
             message = message.reshape(domain.shape(domain.sort(separator)))
             onto = tree.cliques[parents[k]]
-            logs[parents[k]] += domain.broadcast(
-                message, domain.sort(separator), onto
-            )
+            logs[parents[k]] += domain.broadcast(message, domain.sort(separator), onto)
     return found[::-1]

@@ -42,20 +42,10 @@ class NamedTable:
     columns: Columns
     values: NDArray[np.float64]
 
-    def n_cells(self, names: Iterable[str]) -> int:
-        """Return the cells of a table over some of the columns.
-
-        Parameters
-        ----------
-        names : iterable of str
-            Some of `columns`.
-
-        Returns
-        -------
-        int
-            Product of their sizes.
-        """
-        return math.prod(self.values.shape[self.columns.index(c)] for c in names)
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of levels of the columns."""
+        return dict(zip(self.columns, self.values.shape, strict=True))
 
     def sum_to(self, keep: Collection[str]) -> NamedTable:
         """Sum out all but some columns.
@@ -89,23 +79,9 @@ class NamedTable:
         ndarray
             A view.
         """
+        if columns == self.columns:
+            return self.values
         return self.values.transpose([self.columns.index(c) for c in columns])
-
-    def matrices(self, *groups: Columns) -> NDArray[np.float64]:
-        """Return the table with one axis per group of columns.
-
-        Parameters
-        ----------
-        *groups : tuple of str
-            Each column is in one of them.
-
-        Returns
-        -------
-        ndarray
-            A view where possible.
-        """
-        shape = [self.n_cells(group) for group in groups]
-        return self.transpose(tuple(c for g in groups for c in g)).reshape(shape)
 
     def at(self, codes: Mapping[str, NDArray[np.intp]]) -> NDArray[np.float64]:
         """Return the values at many cells.
@@ -148,26 +124,25 @@ def contract(
     ModelTooLargeError
         If the result would be larger; nothing was allocated.
     """
-    left = left.sum_to({*keep, *right.columns})
-    right = right.sum_to({*keep, *left.columns})
-    both, summed, rows, columns = _groups(left, right, keep)
-    shape = [left.n_cells(both), left.n_cells(rows), right.n_cells(columns)]
-    if math.prod(shape) > max_cells:
+    left, right, groups = _prepared(left, right, keep)
+    both, summed, rows, columns = groups
+    sizes = left.sizes | right.sizes
+    b, s, i, j = (math.prod([sizes[c] for c in group]) for group in groups)
+    result = both + rows + columns
+    if b * i * j > max_cells:
         raise ModelTooLargeError(
-            f"The answer needs a table of {math.prod(shape):.3g} cells over "
-            f"{', '.join(map(repr, both + rows + columns))}, more than the limit of "
-            f"{max_cells:.3g}. Ask for fewer columns at once."
+            f"The answer needs a table of {b * i * j:.3g} cells over "
+            f"{', '.join(map(repr, result))}, more than the limit of {max_cells:.3g}. "
+            "Ask for fewer columns at once."
         )
     if summed:
-        product = left.matrices(both, rows, summed) @ right.matrices(
-            both, summed, columns
-        )
+        first = left.transpose(both + rows + summed).reshape(b, i, s)
+        second = right.transpose(both + summed + columns).reshape(b, s, j)
+        product = first @ second
     else:
-        first, second = left.matrices(both, rows), right.matrices(both, columns)
-        product = first[:, :, None] * second[:, None, :]
-    sizes = [left.n_cells((c,)) for c in both + rows]
-    sizes += [right.n_cells((c,)) for c in columns]
-    return NamedTable(both + rows + columns, product.reshape(sizes))
+        first = left.transpose(both + rows).reshape(b, i, 1)
+        product = first * right.transpose(both + columns).reshape(b, 1, j)
+    return NamedTable(result, product.reshape([sizes[c] for c in result]))
 
 
 def contract_at(
@@ -192,37 +167,41 @@ def contract_at(
     ndarray, shape (m,)
         What `contract` has there, by whichever way is faster.
     """
-    left = left.sum_to({*codes, *right.columns})
-    right = right.sum_to({*codes, *left.columns})
-    both, summed, rows, columns = _groups(left, right, codes)
+    left, right, groups = _prepared(left, right, codes)
+    both, summed, rows, columns = groups
     if not summed:
         return left.at(codes) * right.at(codes)
-    n, inner = len(next(iter(codes.values()))), left.n_cells(summed)
-    result = left.n_cells(both + rows) * right.n_cells(columns)
-    at_once = (_MULTIPLY * inner + _WRITE) * result + _GATHER * n
-    if result <= max_cells and at_once <= 2 * _GATHER * n * inner:
+    sizes, n = left.sizes | right.sizes, len(next(iter(codes.values())))
+    b, s, i, j = (math.prod([sizes[c] for c in group]) for group in groups)
+    at_once = (_MULTIPLY * s + _WRITE) * b * i * j + _GATHER * n
+    if b * i * j <= max_cells and at_once <= 2 * _GATHER * n * s:
         return contract(left, right, codes, max_cells).at(codes)
+    first = left.transpose(both + rows + summed).reshape(b * i, s)
+    second = right.transpose(both + columns + summed).reshape(b * j, s)
     found = np.empty(n)
-    first, second = left.matrices(both + rows, summed), right.matrices(
-        both + columns, summed
-    )
-    for part in batches(n, inner):
+    for part in batches(n, s):
         here = {name: c[part] for name, c in codes.items()}
-        i = _places(here, both + rows, [left.n_cells((c,)) for c in both + rows])
-        j = _places(here, both + columns, [right.n_cells((c,)) for c in both + columns])
-        found[part] = np.einsum("ij,ij->i", first[i], second[j])
+        at_left = _places(here, both + rows, [sizes[c] for c in both + rows])
+        at_right = _places(here, both + columns, [sizes[c] for c in both + columns])
+        found[part] = np.einsum("ij,ij->i", first[at_left], second[at_right])
     return found
 
 
-def _groups(
+def _prepared(
     left: NamedTable, right: NamedTable, keep: Collection[str]
-) -> tuple[Columns, Columns, Columns, Columns]:
-    """Sort columns: of both and kept, of both and summed, of one only."""
-    both = tuple(c for c in left.columns if c in right.columns and c in keep)
-    summed = tuple(c for c in left.columns if c in right.columns and c not in keep)
-    rows = tuple(c for c in left.columns if c not in right.columns)
-    columns = tuple(c for c in right.columns if c not in left.columns)
-    return both, summed, rows, columns
+) -> tuple[NamedTable, NamedTable, tuple[Columns, Columns, Columns, Columns]]:
+    """Sum out what only one table has, and sort the columns that are left.
+
+    The groups are: in both and kept, in both and summed, in one table only.
+    """
+    left = left.sum_to({*keep, *right.columns})
+    right = right.sum_to({*keep, *left.columns})
+    shared = [c for c in left.columns if c in right.columns]
+    both = tuple([c for c in shared if c in keep])
+    summed = tuple([c for c in shared if c not in keep])
+    rows = tuple([c for c in left.columns if c not in right.columns])
+    columns = tuple([c for c in right.columns if c not in left.columns])
+    return left, right, (both, summed, rows, columns)
 
 
 def _places(

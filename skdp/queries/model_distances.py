@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,8 +91,9 @@ class ModelDistances(Query):
         if type(model) is not MarkovRandomField:
             raise TypeError(f"The model must be a MarkovRandomField, not {model!r}.")
         if not names or not importance.shape == taken_off.shape == (k,):
-            raise ValueError("There must be a marginal, and for each of them a weight "
-                             "and a penalty.")
+            raise ValueError(
+                "There must be a marginal, and for each of them a weight and a penalty."
+            )
         if not ((importance > 0) & np.isfinite(importance + taken_off)).all():
             raise ValueError("Weights must be positive, and all numbers finite.")
         for columns in names:
@@ -188,7 +189,7 @@ class ModelDistances(Query):
         Let e be the relative error of the model's counts (`rounding_error`), whose sum
         N is at most (1 + e)^2 times its number of records, and u = 2^-53. A term
         |D - M| - M moves by at most 2 e M with M, and its own two operations by at
-        most 2 u (D + M) + u D; its magnitude is at most D, give or take these. Adding up
+        most 2 u (D + M) + u D; its magnitude is D at most, give or take these. Adding up
         m of them, no more than records or cells, and n, in any order, moves the sum by
         at most about m u 2n. With the penalty taken off and the weight multiplied the
         total is below ``w (4 e N + (3 m + 16) u (2 n + 2 N + |b|))``.
