@@ -1,11 +1,12 @@
-"""How far a graphical model is off on many marginals, looked at where the records are."""
+"""How far a graphical model is off on marginals, looked at where the records are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from skdp.graphical.calibrated_tree import (
 )
 from skdp.graphical.junction_tree import JunctionTree
 from skdp.graphical.markov_random_field import MarkovRandomField
+from skdp.graphical.size import check_table
 
 from .base import Norm, PublicFacts, Query, check_norm
 
@@ -75,7 +77,6 @@ class ModelDistances(Query):
     model: MarkovRandomField
     weights: NDArray[np.float64]
     penalties: NDArray[np.float64]
-    _tree: JunctionTree
 
     def __init__(
         self,
@@ -99,10 +100,26 @@ class ModelDistances(Query):
         for columns in names:
             if not columns or len(set(columns)) < len(columns):
                 raise SchemaError(f"A set of columns is empty or repeats: {columns}.")
-        tree = covering_tree(model.domain, model.potentials)
-        values = (names, model, importance, taken_off, tree)
+        values = (names, model, importance, taken_off)
         for field, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, field, value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModelDistances) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        model = self.model
+        tables = frozenset((c, t.tobytes()) for c, t in model.potentials.items())
+        numbers = self.weights.tobytes(), self.penalties.tobytes()
+        return self.marginals, model.domain, tables, model.n_records, numbers
+
+    @cached_property
+    def _tree(self) -> JunctionTree:
+        return covering_tree(self.model.domain, self.model.potentials)
 
     def __repr__(self) -> str:
         return f"ModelDistances({len(self.marginals)} marginals)"
@@ -124,8 +141,15 @@ class ModelDistances(Query):
         ------
         SchemaError
             If a column is missing or has other levels in the model.
+        ValueError
+            If the model allows no record.
+        ModelTooLargeError
+            If a clique of its junction tree is beyond what it may store.
         """
         domain = self.model.domain
+        for clique in self._tree.cliques:
+            check_table(domain, clique, self.model.max_cells)
+        _ = self.model.log_partition  # raises if there is no record
         for name in self.columns:
             n_levels = public.schema.n_levels(name)
             if name not in domain or domain.size(name) != n_levels:
@@ -187,12 +211,11 @@ class ModelDistances(Query):
         """Bound the rounding of a score.
 
         Let e be the relative error of the model's counts (`rounding_error`), whose sum
-        N is at most (1 + e)^2 times its number of records, and u = 2^-53. A term
-        |D - M| - M moves by at most 2 e M with M, and its own two operations by at
-        most 2 u (D + M) + u D; its magnitude is D at most, give or take these. Adding up
-        m of them, no more than records or cells, and n, in any order, moves the sum by
-        at most about m u 2n. With the penalty taken off and the weight multiplied the
-        total is below ``w (4 e N + (3 m + 16) u (2 n + 2 N + |b|))``.
+        is N, and u = 2^-53. A term |D - M| - M moves by at most 2 e M with M, and its
+        two operations by at most about 2 u D + u M; its magnitude is at most D. To add
+        up n and m terms, no more than records or cells, in any order, moves the sum by
+        at most about 2 m u n. With the penalty taken off and the weight multiplied all
+        this is below ``w (4 e N + (3 m + 16) u (2 n + 2 N + |b|))``.
 
         Parameters
         ----------

@@ -130,7 +130,8 @@ class AIM(Strategy):
         with session.interruptible(session.measurements):
             while not rounds.finished:
                 plan = rounds.next(plan)
-        return rounds.model
+        # Interrupted, the last measurement may wait for its fit.
+        return rounds.model if rounds.finished else session.fit_model()
 
     def _largest(self, max_model_size: float) -> float:
         """Return the most cells that a junction tree may have.
@@ -179,18 +180,18 @@ class _Rounds:
         """Choose, measure and fit; return the prices of the following round."""
         session, budget = self.session, self.session.budget
         left = budget.left
-        self.finished = left < 2 * plan.total
-        if self.finished:
+        is_last = left < 2 * plan.total
+        if is_last:
             plan = _Plan(float(_MEASURED) * left, float(1 - _MEASURED) * left)
         noise = self._expected_noise(plan.measuring)
-        used = 1.0 if self.finished else 1.0 - (left - plan.total) / budget.total
+        used = 1.0 if is_last else 1.0 - (left - plan.total) / budget.total
         chosen = self._choose(plan, noise, used)
         clique = self.candidates.cliques[chosen]
         before = self.model.marginal(clique)
-        price = budget.left if self.finished else plan.measuring
+        price = budget.left if is_last else plan.measuring
         session.measure([Marginal(clique)], price)
         self.model = session.fit_model()
-        self.n_done += 1
+        self.n_done, self.finished = self.n_done + 1, is_last
         moved = float(np.abs(self.model.marginal(clique) - before).sum())
         small = moved <= noise * self.n_cells[chosen]
         return plan.annealed(budget.is_pure) if small else plan
@@ -206,9 +207,10 @@ class _Rounds:
             noise * self.n_cells[fits],
         )
         chosen = fits[self.session.choose(scores, plan.choosing)]
+        names = ", ".join(self.candidates.cliques[chosen])
         self.session.say(
-            f"round {self.n_done + 1}: chose {', '.join(self.candidates.cliques[chosen])}"
-            f" among {len(fits)} candidates for a model of at most {limit:.3g} cells"
+            f"round {self.n_done + 1}: chose {names} among {len(fits)} candidates that "
+            f"leave a model of at most {limit:.3g} cells"
         )
         return chosen
 
