@@ -23,6 +23,7 @@ from skdp.queries import (
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    ModelDistances,
     MomentErrors,
     MomentQuery,
     NormScores,
@@ -95,6 +96,9 @@ def test_queries_are_frozen_hashable_values(name, kind):
         "PairInteractions": lambda: PairInteractions([["a", "b"]]),
         "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
         "MarginalDistances": lambda: MarginalDistances([Marginal("a")], [[3.0, 4.0]]),
+        "ModelDistances": lambda: ModelDistances(
+            ["a"], MarkovRandomField(Domain("a", (2,)), {("a",): np.zeros(2)}, 7)
+        ),
         **MOMENTS,
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
