@@ -12,6 +12,7 @@ import pytest
 
 import skdp.queries
 from skdp.exceptions import SchemaError
+from skdp.graphical import Domain, MarkovRandomField
 from skdp.queries import (
     Batch,
     CrossMoments,
@@ -112,7 +113,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
 # Matrices and the tables of a model are checked against the schema.
 OWN = {
     "x", "y", "given", "names", "pairs", "queries", "edges", "test",
-    "query", "marginals", "tables",
+    "query", "marginals", "tables", "weights", "penalties", "model",
 }  # fmt: skip
 
 
