@@ -98,6 +98,8 @@ class Tabulator:
         found = self._occupied.get(places)
         if found is None:
             found = self._find_occupied(places)
+            for array in found:
+                array.setflags(write=False)
             if self._n_remembered + len(found[0]) <= _REMEMBERED_OCCUPIED:
                 self._occupied[places] = found
                 self._n_remembered += len(found[0])

@@ -210,7 +210,9 @@ def model_distances_example(shape, weights=None):
     chain = {pair: rng.normal(size=shape_of(pair, shape)) for pair in ("zx", "xy")}
     chain["xy"][0, -1] = -np.inf
     model = MarkovRandomField(Domain("zxy", shape), chain, 3.3)
-    return ModelDistances(["x", tuple("zy"), tuple("yxz")], model, weights, [0.0, 2.0, 0.1])
+    return ModelDistances(
+        ["x", tuple("zy"), tuple("yxz")], model, weights, [0.0, 2.0, 0.1]
+    )
 
 
 def shape_of(names, shape):
