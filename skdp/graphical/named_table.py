@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp.exceptions import ModelTooLargeError
-from skdp.graphical.inference import Columns, batches
+from skdp.graphical.inference import Columns
 
 __all__ = ["NamedTable", "contract", "contract_at"]
 
 #: Nanoseconds that one multiplication of a matrix product, one cell of its result and
 #: one number taken from a scattered place cost, roughly.
 _MULTIPLY, _WRITE, _GATHER = 0.1, 1.0, 2.0
+#: Numbers that are gathered at once: few enough for the processor's cache.
+_BATCH = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +181,9 @@ def contract_at(
     first = left.transpose(both + rows + summed).reshape(b * i, s)
     second = right.transpose(both + columns + summed).reshape(b * j, s)
     found = np.empty(n)
-    for part in batches(n, s):
+    step = max(1, _BATCH // s)
+    for start in range(0, n, step):
+        part = slice(start, start + step)
         here = {name: c[part] for name, c in codes.items()}
         at_left = _places(here, both + rows, [sizes[c] for c in both + rows])
         at_right = _places(here, both + columns, [sizes[c] for c in both + columns])
