@@ -211,7 +211,7 @@ class ModelDistances(Query):
         """Bound the rounding of a score.
 
         Let e be the relative error of the model's counts (`rounding_error`), whose sum
-        is N, and u = 2^-53. A term |D - M| - M moves by at most 2 e M with M, and its
+        is N, and u = 2^-53. A term ``|D - M| - M`` moves by 2 e M at most with M, its
         two operations by at most about 2 u D + u M; its magnitude is at most D. To add
         up n and m terms, no more than records or cells, in any order, moves the sum by
         at most about 2 m u n. With the penalty taken off and the weight multiplied all

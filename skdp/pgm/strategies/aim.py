@@ -61,9 +61,9 @@ class AIM(Strategy):
 
     Notes
     -----
-    Without a workload the candidates are all sets of up to three columns. Columns
-    outside the workload are not measured, and come out uniform. The estimator's
-    ``max_model_size`` holds as well.
+    Without a workload the candidates are all sets of up to three columns. Of a workload
+    with queries only the sets of columns count. Columns outside it are not measured,
+    and come out uniform. The estimator's ``max_model_size`` holds as well.
 
     References
     ----------
@@ -93,22 +93,29 @@ class AIM(Strategy):
         """Refuse limits that leave nothing to choose; see `Strategy.check`."""
         validate_parameters(self)
         candidates = Candidates.of(workload, public)
-        domain, columns = candidates.domain, [(c,) for c in candidates.domain.names]
+        columns = [(name,) for name in candidates.domain.names]
         if self.n_rounds is not None and self.n_rounds < len(columns):
             raise ValueError(
                 f"'n_rounds' of AIM must be at least the number of columns, "
                 f"{len(columns)}, not {self.n_rounds}: each is measured by itself."
             )
         refuse_large_model(columns, public, max_model_size)
+        self._refuse_small_limit(candidates, max_model_size)
+
+    def _refuse_small_limit(
+        self, candidates: Candidates, max_model_size: float
+    ) -> None:
+        """Refuse a limit under which nothing but columns could be measured."""
+        domain, limit = candidates.domain, self._largest(max_model_size)
+        alone = sum(domain.sizes)
         joint = [clique for clique in candidates.cliques if len(clique) > 1]
-        limit = self._largest(max_model_size)
-        if joint and not ModelGrowth(domain, joint).admissible(columns, limit):
-            smallest = min(joint, key=domain.n_cells)
+        sizes = [alone + domain.n_cells(c) - sum(domain.shape(c)) for c in joint]
+        if joint and min(sizes) > limit:
+            smallest = joint[int(np.argmin(sizes))]
             raise ModelTooLargeError(
                 f"No candidate of AIM leaves a model of at most {limit:.3g} cells: "
-                f"the smallest, {smallest}, has {domain.n_cells(smallest)} cells, and "
-                f"the columns alone {sum(domain.sizes)}. Raise max_size or "
-                "max_model_size, or declare the columns with fewer levels or bins."
+                f"with the smallest, {smallest}, it has {min(sizes)}. Raise max_size "
+                "or max_model_size, or declare the columns with fewer levels or bins."
             )
 
     def run(self, session: Session) -> MarkovRandomField:

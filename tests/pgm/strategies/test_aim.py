@@ -355,7 +355,7 @@ def test_an_interruption_before_the_fit_uses_the_last_measurement(monkeypatch):
         (AIM(n_rounds=3), None, ValueError, "at least the number of columns, 4"),
         (AIM(n_rounds=0), None, ValueError, "n_rounds"),
         (AIM(max_size=0), None, ValueError, "max_size"),
-        (AIM(max_size=8e-6 * 16), None, ModelTooLargeError, r"\('a', 'b'\), has 6"),
+        (AIM(max_size=8e-6 * 16), None, ModelTooLargeError, r"\('a', 'b'\), it has 18"),
         (AIM(), Workload([("a", "z")]), SchemaError, "no column 'z'"),
         (AIM(), Workload([]), SchemaError, "empty"),
     ],
