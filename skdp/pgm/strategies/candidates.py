@@ -29,8 +29,8 @@ class Candidates:
     cliques : tuple of tuple of str
         Smaller sets first; names in the order of the domain.
     weights : tuple of float
-        Of each set r: the sum over the sets s of the workload of their weight times
-        the number of columns that r and s share.
+        Of each set r: the sum over the sets s of the workload of their weight, relative
+        to the largest, times the number of columns that r and s share.
     """
 
     domain: Domain
@@ -68,7 +68,9 @@ class Candidates:
         else:
             workload.check(public.schema)
             sets = [frozenset(c).intersection(varying) for c in workload.cliques]
-            weights = workload.weights
+            largest = max(workload.weights)
+            # Only ratios matter; none may vanish, and no sum overflow.
+            weights = tuple(max(w / largest, 5e-324) for w in workload.weights)
         used = frozenset[str]().union(*sets)
         names = tuple(name for name in varying if name in used)
         domain = Domain(names, tuple(map(public.schema.n_levels, names)))

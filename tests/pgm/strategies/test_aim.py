@@ -131,6 +131,7 @@ def literal_aim(heard, workload, weights, budget, total, max_cells, T, X):
     candidates = {c for s in workload for k in (1, 2, 3) for c in combinations(s, k)}
     weight = {
         r: sum(c * len({*r} & {*s}) for s, c in zip(workload, weights, strict=True))
+        / max(weights)  # only ratios matter
         for r in candidates
     }
     if is_pure:
@@ -226,11 +227,11 @@ def test_aim_is_what_a_literal_reading_says(budget, weights, max_cells, heard):
 def test_candidates_are_the_subsets_of_the_workload():
     schema = Schema([*SCHEMA, Categorical("only", ("one",))])
     public = PublicFacts(10, schema)
-    found = Candidates.of(Workload([("c", "a"), ("a", "only", "b")], [2, 3]), public)
+    found = Candidates.of(Workload([("c", "a"), ("a", "only", "b")], [2, 4]), public)
     assert found.domain.names == ("a", "b", "c")
     by_clique = dict(zip(found.cliques, found.weights, strict=True))
     assert by_clique == {
-        ("a",): 5.0, ("b",): 3.0, ("c",): 2.0, ("a", "b"): 8.0, ("a", "c"): 7.0,
+        ("a",): 1.5, ("b",): 1.0, ("c",): 0.5, ("a", "b"): 2.5, ("a", "c"): 2.0,
     }  # fmt: skip
     everything = Candidates.of(None, public)
     assert len(everything.cliques) == 4 + 6 + 4
@@ -281,6 +282,20 @@ def test_few_columns(columns):
     model = fitted(X=a_frame()[list(columns)], schema=schema)
     assert model.ledger_.total(1e-6) == pytest.approx(1.0)
     assert {m.columns for m in model.measurements_} >= {(c,) for c in columns}
+
+
+@pytest.mark.parametrize("weights", [(1e308, 1e308, 1e-308), (5e-324, 1, 1)])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_records_and_wild_weights(weights, n):
+    workload = Workload([("a", "b"), ("b", "c"), ("c", "d")], weights)
+    X = a_frame().iloc[:n]
+    if n == 1:
+        with pytest.raises(ValueError, match="1 sample"):
+            fitted(X=X, workload=workload)
+        return
+    model = fitted(AIM(n_rounds=8), X=X, workload=workload)
+    assert model.ledger_.total(1e-6) == pytest.approx(1.0)
+    assert model.marginal(["a", "d"]).sum() == pytest.approx(n)
 
 
 def test_columns_that_cannot_vary_cost_nothing():
