@@ -201,7 +201,7 @@ def missing_edges(
     ----------
     graphs : ndarray of float64, shape (k, d, d)
         1 between adjacent columns.
-    sizes : ndarray of float64, shape (d,)
+    sizes : ndarray of float64, shape (d,) or (k, d)
         Weights of the columns.
 
     Returns
@@ -209,7 +209,8 @@ def missing_edges(
     ndarray, shape (k, d)
         Sum of s_i s_j over the pairs of neighbours of a column that are not adjacent.
     """
-    scaled = graphs * sizes
-    pairs = scaled.sum(axis=2) ** 2 - (graphs @ sizes**2)
+    scaled = graphs * sizes[..., None, :]
+    squares = (graphs @ (sizes**2)[..., None])[..., 0]
+    pairs = scaled.sum(axis=2) ** 2 - squares
     joined = ((scaled @ graphs) * scaled).sum(axis=2)
     return np.maximum(pairs - joined, 0.0) / 2.0

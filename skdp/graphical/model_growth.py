@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from skdp.graphical.domain import Domain
 from skdp.graphical.elimination import missing_edges
@@ -37,13 +38,12 @@ class ModelGrowth:
     """
 
     def __init__(self, domain: Domain, candidates: Sequence[Sequence[str]]) -> None:
-        self.domain, self.candidates = domain, list(candidates)
+        self.domain = domain
+        self._sizes = np.array(domain.sizes, dtype=float)
         names = domain.names
         self._members = np.array([[a in c for a in names] for c in candidates])
         self._own = [domain.n_cells(clique) for clique in candidates]
         self._graph = np.zeros((0, 0), dtype=bool)
-        self._inside = np.zeros(0, dtype=bool)
-        self._sizes: dict[bytes, float] = {}
 
     def admissible(
         self, measured: Iterable[Sequence[str]], max_cells: float
@@ -65,11 +65,7 @@ class ModelGrowth:
         """
         graph = _graph(self.domain, measured)
         if not np.array_equal(graph, self._graph):
-            self._graph, self._sizes = graph, {}
-            (tree,) = tree_cliques(self.domain, graph[None])
-            self._inside = np.array(
-                [bool((tree >= members).all(axis=1).any()) for members in self._members]
-            )
+            self._start_from(graph)
         asked = [
             k
             for k, cells in enumerate(self._own)
@@ -79,37 +75,59 @@ class ModelGrowth:
         fits = {k for k in asked if cells[k] <= max_cells}
         return [k for k in range(len(self._own)) if self._inside[k] or k in fits]
 
+    def _start_from(self, graph: Bools) -> None:
+        """Look at a new graph: its tree, and the components it falls into."""
+        self._graph, self._found = graph, dict[bytes, float]()
+        (tree,) = tree_cliques(self._sizes[None], graph[None])
+        self._inside = [bool((tree >= m).all(axis=1).any()) for m in self._members]
+        _, self._component = connected_components(graph, directed=False)
+        cells = np.where(tree, self._sizes, 1.0).prod(axis=1)
+        where = self._component[tree.argmax(axis=1)]
+        self._component_cells = np.bincount(where, weights=cells)
+
     def _cells(self, asked: list[int]) -> dict[int, float]:
-        """Return the cells of the junction tree with each of some candidates."""
-        graphs: dict[bytes, Bools] = {}
-        keys = {}
+        """Return the cells of the junction tree with each of some candidates.
+
+        Only the components that a candidate joins are eliminated again. One graph
+        belongs to all candidates that add the same edges to the same columns.
+        """
+        keys, others = {}, {}
+        missing: dict[int, dict[bytes, tuple[NDArray[np.intp], Bools]]] = {}
         for k in asked:
             members = self._members[k]
-            graph = self._graph | np.outer(members, members)
+            joined = np.unique(self._component[members])
+            columns = np.flatnonzero(np.isin(self._component, joined))
+            others[k] = (
+                self._component_cells.sum() - self._component_cells[joined].sum()
+            )
+            graph = (self._graph | np.outer(members, members))[np.ix_(columns, columns)]
             np.fill_diagonal(graph, False)
-            keys[k] = np.packbits(graph).tobytes()
-            if keys[k] not in self._sizes:
-                graphs[keys[k]] = graph
-        # One graph belongs to all candidates that add the same edges.
-        missing, n_columns = list(graphs), len(self.domain)
-        step = max(1, _BATCH // max(1, n_columns**2))
-        for start in range(0, len(missing), step):
-            some = missing[start : start + step]
-            trees = tree_cliques(self.domain, np.stack([graphs[key] for key in some]))
-            sizes = np.array(self.domain.sizes, dtype=float)
-            for key, cliques in zip(some, trees, strict=True):
-                cells = np.where(cliques, sizes, 1.0).prod(axis=1)
-                self._sizes[key] = float(cells.sum())
-        return {k: self._sizes[key] for k, key in keys.items()}
+            keys[k] = columns.tobytes() + np.packbits(graph).tobytes()
+            if keys[k] not in self._found:
+                missing.setdefault(len(columns), {})[keys[k]] = (columns, graph)
+        for graphs in missing.values():
+            self._eliminate(graphs)
+        return {k: others[k] + self._found[key] for k, key in keys.items()}
+
+    def _eliminate(self, graphs: dict[bytes, tuple[NDArray[np.intp], Bools]]) -> None:
+        """Find the cells of graphs with the same number of columns, many at a time."""
+        keys = list(graphs)
+        step = max(1, _BATCH // len(graphs[keys[0]][0]) ** 2)
+        for start in range(0, len(keys), step):
+            some = [graphs[key] for key in keys[start : start + step]]
+            sizes = np.stack([self._sizes[columns] for columns, _ in some])
+            trees = tree_cliques(sizes, np.stack([graph for _, graph in some]))
+            for key, own, cliques in zip(keys[start:], sizes, trees, strict=False):
+                self._found[key] = float(np.where(cliques, own, 1.0).prod(axis=1).sum())
 
 
-def tree_cliques(domain: Domain, graphs: Bools) -> list[Bools]:
+def tree_cliques(sizes: NDArray[np.float64], graphs: Bools) -> list[Bools]:
     """Return the cliques of a junction tree of each of some graphs.
 
     Parameters
     ----------
-    domain : Domain
-        The d columns and their numbers of levels.
+    sizes : ndarray of float64, shape (k, d)
+        Numbers of levels of the columns of each graph.
     graphs : ndarray of bool, shape (k, d, d)
         Which columns are adjacent; symmetric, False on the diagonal.
 
@@ -124,19 +142,19 @@ def tree_cliques(domain: Domain, graphs: Bools) -> list[Bools]:
     --------
     >>> square = np.zeros((4, 4), dtype=bool)
     >>> square[[0, 1, 2, 3], [1, 2, 3, 0]] = square[[1, 2, 3, 0], [0, 1, 2, 3]] = True
-    >>> (cliques,) = tree_cliques(Domain("abcd", (9, 2, 9, 2)), square[None])
+    >>> (cliques,) = tree_cliques(np.array([[9.0, 2, 9, 2]]), square[None])
     >>> cliques.astype(int)
     array([[1, 1, 0, 1],
            [0, 1, 1, 1]])
     """
     k, d = graphs.shape[:2]
-    sizes, live = np.array(domain.sizes, dtype=float), graphs.astype(float)
-    logs, rows = np.log(sizes), np.arange(graphs.shape[0])
+    live, logs, rows = graphs.astype(float), np.log(sizes), np.arange(k)
     closed = np.zeros((k, d), dtype=bool)
     found, kept = np.zeros((k, d, d), dtype=bool), np.ones((k, d), dtype=bool)
     left = np.zeros((k, d, d), dtype=bool)  # what remains of each clique
     for step in range(d):
-        scores = np.log1p(missing_edges(live, sizes)) + 1e-9 * (live @ logs + logs)
+        clique_cells = (live @ logs[:, :, None])[:, :, 0] + logs
+        scores = np.log1p(missing_edges(live, sizes)) + 1e-9 * clique_cells
         chosen = np.where(closed, np.inf, scores).argmin(axis=1)
         near = live[rows, chosen]
         left[:, step] = near > 0

@@ -68,7 +68,7 @@ def test_cliques_are_those_of_a_plain_elimination(seed):
     for a, b in measured:
         i, j = domain.axis(a), domain.axis(b)
         graph[i, j] = graph[j, i] = True
-    (found,) = tree_cliques(domain, graph[None])
+    (found,) = tree_cliques(np.array([domain.sizes], dtype=float), graph[None])
     names = np.array(domain.names)
     expected = plain_tree(domain, measured)
     assert {frozenset(names[row].tolist()) for row in found} == expected

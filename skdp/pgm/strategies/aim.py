@@ -65,6 +65,9 @@ class AIM(Strategy):
     with queries only the sets of columns count. Columns outside it are not measured,
     and come out uniform. The estimator's ``max_model_size`` holds as well.
 
+    A round goes through all candidates: with more than some thirty columns name the
+    sets that matter in a workload.
+
     References
     ----------
     McKenna, Mullins, Sheldon, Miklau, *AIM: an adaptive and iterative mechanism for
