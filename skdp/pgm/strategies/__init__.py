@@ -5,5 +5,6 @@ from .base import Strategy
 from .fixed_marginals import FixedMarginals
 from .independent import Independent
 from .mst import MST
+from .priv_bayes import PrivBayes
 
-__all__ = ["AIM", "MST", "FixedMarginals", "Independent", "Strategy"]
+__all__ = ["AIM", "MST", "FixedMarginals", "Independent", "PrivBayes", "Strategy"]
