@@ -9,16 +9,18 @@ best. The forms of A are those of the high-dimensional matrix mechanism (McKenna
 2018): p-identity matrices, Kronecker products, unions, weighted marginals.
 """
 
-from .choice import KINDS, best_strategy, possible_kinds
+from .choice import KINDS, MAX_DENSE, best_strategy, possible_kinds
 from .gram import Gram
 from .rounding import IntegerPart, integer_parts
-from .strategy import Product, Strategy, Term
+from .strategy import Product, Search, Strategy, Term
 
 __all__ = [
     "KINDS",
+    "MAX_DENSE",
     "Gram",
     "IntegerPart",
     "Product",
+    "Search",
     "Strategy",
     "Term",
     "best_strategy",

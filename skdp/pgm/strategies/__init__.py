@@ -2,7 +2,8 @@
 
 from .base import Strategy
 from .fixed_marginals import FixedMarginals
+from .hdmm import HDMM
 from .independent import Independent
 from .mst import MST
 
-__all__ = ["MST", "FixedMarginals", "Independent", "Strategy"]
+__all__ = ["HDMM", "MST", "FixedMarginals", "Independent", "Strategy"]
