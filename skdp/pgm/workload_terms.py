@@ -40,9 +40,7 @@ def workload_terms(workload: Workload, domain: Domain) -> tuple[Term, ...]:
     )
 
 
-def axis_sizes(
-    terms: tuple[Term, ...], domain: Domain
-) -> dict[tuple[str, ...], int]:
+def axis_sizes(terms: tuple[Term, ...], domain: Domain) -> dict[tuple[str, ...], int]:
     """Return the numbers of cells of all axes, in the order of the domain.
 
     Parameters

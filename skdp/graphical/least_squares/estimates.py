@@ -153,7 +153,9 @@ def estimate_table(
 
 
 def _covariance(query: LinearQuery) -> Array | None:
-    return None if isinstance(query, Identity) else np.linalg.inv(query.gram())
+    if isinstance(query, Identity):
+        return None
+    return np.asarray(np.linalg.inv(query.gram()), dtype=np.float64)
 
 
 def _summed_variance(

@@ -71,9 +71,9 @@ def full_table(
     operator = LinearOperator(
         (len(right), n_cells), matvec=dot, rmatvec=adjoint, dtype=np.float64
     )
-    found = lsmr(
-        operator, right, atol=_TOLERANCE, btol=_TOLERANCE, maxiter=_MAX_STEPS
-    )[0].reshape(shape)
+    found = lsmr(operator, right, atol=_TOLERANCE, btol=_TOLERANCE, maxiter=_MAX_STEPS)[
+        0
+    ].reshape(shape)
     return np.asarray(uniform + found - found.mean())
 
 

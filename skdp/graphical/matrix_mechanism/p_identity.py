@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from skdp.graphical.matrix_mechanism.gram import Gram
 
@@ -147,17 +148,18 @@ def optimal_rows(gram: Gram, ord: int, n_restarts: int, seed: int) -> Array | No
         value, gradient = error_and_gradient(flat.reshape(shape), target, ord)
         return value, gradient.ravel()
 
-    found = [
-        minimize(
-            objective,
-            rng.random(shape).ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, None)] * (shape[0] * shape[1]),
-            options={"maxiter": _MAX_STEPS},
-        )
-        for _ in range(n_restarts)
-    ]
+    with threadpool_limits(limits=1, user_api="blas"):  # the matrices are small
+        found = [
+            minimize(
+                objective,
+                rng.random(shape).ravel(),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, None)] * (shape[0] * shape[1]),
+                options={"maxiter": _MAX_STEPS},
+            )
+            for _ in range(n_restarts)
+        ]
     best = min(found, key=lambda result: result.fun)
     if best.fun > 1.0 - _LEAST_GAIN:
         return None

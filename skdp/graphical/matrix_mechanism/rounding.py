@@ -2,8 +2,9 @@
 
 A weight that is no dyadic fraction makes sums of floating-point products, whose errors
 would have to be added to the sensitivity. Instead all entries are scaled to large whole
-numbers. That changes the strategy by a millionth or so, and from here on the rounded
-one is the strategy: its norms, its noise, its least squares.
+numbers: of a product of three matrices each entry keeps some ten bits, of fewer ones
+more. From here on the rounded one is the strategy: its norms, its noise, its least
+squares.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,23 +193,3 @@ def _optimal_factor(
         gram = Gram(gram.n_cells, sum(w * g.dense() for w, g in pairs))
     rows = optimal_rows(gram, search.ord, search.n_restarts, search.seed)
     return None if rows is None else p_identity(rows, search.ord)
-
-
-def product_error(term: Term, product: Product) -> float:
-    """Return the squared error of a term under a product, by the formula itself.
-
-    Parameters
-    ----------
-    term : Term
-        Queries.
-    product : Product
-        On the axes of the term, and perhaps others.
-
-    Returns
-    -------
-    float
-        For noise of variance 1.
-    """
-    grams = term.grams_on(product.axes, product.sizes)
-    pairs = zip(grams, product.factors, strict=True)
-    return term.weight**2 * prod(trace_error(gram, factor) for gram, factor in pairs)

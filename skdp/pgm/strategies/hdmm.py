@@ -13,7 +13,7 @@ from skdp.graphical import Domain, Model
 from skdp.graphical import matrix_mechanism as mechanism
 from skdp.graphical.least_squares import MAX_FULL, solve_least_squares
 from skdp.graphical.measurement import LinearMeasurement
-from skdp.graphical.size import check_table
+from skdp.graphical.size import MAX_MODEL_SIZE, check_table
 from skdp.pgm.session import Session
 from skdp.pgm.strategies.base import Strategy, refuse_large_model, varying_columns
 from skdp.pgm.workload import Workload
@@ -122,24 +122,58 @@ class HDMM(Strategy):
 
     def run(self, session: Session) -> Model:
         """Measure the best strategy; see `Strategy.run`."""
-        public, budget = session.public, session.budget
-        domain = Domain.from_schema(public.schema)
-        asked = _asked(public, session.workload)
-        if terms := workload_terms(asked, domain):
-            search = mechanism.Search(
-                1 if budget.is_pure else 2, self.n_restarts, self.random_state
-            )
-            kinds = self._kinds(terms, domain, session.fitter.max_model_size)
-            sizes = tuple(axis_sizes(terms, domain).items())
-            chosen = mechanism.best_strategy(terms, sizes, kinds, search)
+        public, is_pure = session.public, session.budget.is_pure
+        chosen = self.plan(
+            public, session.workload, is_pure, session.fitter.max_model_size
+        )
+        if chosen is not None:
             session.say(
-                f"chose {len(chosen.products)} queries ({chosen.kind}), expected "
-                f"squared error {chosen.error:.4g} times the variance of the noise"
+                f"chose {len(chosen.products)} parts ({chosen.kind}), expected squared "
+                f"error {chosen.error:.4g} for noise of variance 1"
             )
-            _measure(session, chosen, search.ord)
+            _measure(session, chosen)
         if self.inference == "graphical_model":
             return session.fit_model()
+        domain = Domain.from_schema(public.schema)
         return solve_least_squares(session.measurements, domain, public.n_records)
+
+    def plan(
+        self,
+        public: PublicFacts,
+        workload: Workload | None,
+        is_pure: bool = True,
+        max_model_size: float = MAX_MODEL_SIZE,
+    ) -> mechanism.Strategy | None:
+        """Return what would be measured, with its expected error; no record is seen.
+
+        Parameters
+        ----------
+        public : PublicFacts
+            Number of records and schema.
+        workload : Workload or None
+            What is asked for.
+        is_pure : bool, default=True
+            Whether the noise is to be Laplace noise, with delta = 0.
+        max_model_size : float, default=1e9
+            As of the estimator.
+
+        Returns
+        -------
+        Strategy or None
+            Its `error` times the variance of the noise, 2 (2/epsilon)^2 or 1/rho, is
+            the expected squared error of all answers together by least squares. None
+            if there is nothing to measure.
+        """
+        domain = Domain.from_schema(public.schema)
+        terms = workload_terms(_asked(public, workload), domain)
+        if not terms:
+            return None
+        kinds = self._kinds(terms, domain, max_model_size)
+        sizes = tuple(axis_sizes(terms, domain).items())
+        search = mechanism.Search(
+            1 if is_pure else 2, int(self.n_restarts), int(self.random_state)
+        )
+        return mechanism.best_strategy(terms, sizes, kinds, search)
 
     def _kinds(
         self, terms: tuple[mechanism.Term, ...], domain: Domain, max_model_size: float
@@ -148,10 +182,10 @@ class HDMM(Strategy):
         wanted = self.strategies
         if isinstance(wanted, str):
             wanted = mechanism.KINDS if wanted == "auto" else (wanted,)
-        if unknown := set(wanted) - set(mechanism.KINDS) or not len(wanted):
+        if not len(wanted) or not set(wanted) <= set(mechanism.KINDS):
             raise ValueError(
-                f"The 'strategies' of HDMM must be some of {mechanism.KINDS}, not "
-                f"{unknown if wanted else wanted}."
+                f"The 'strategies' of HDMM must be 'auto' or some of {mechanism.KINDS},"
+                f" not {self.strategies!r}."
             )
         limit = min(max_model_size / 10, MAX_FULL)
         reasons = mechanism.possible_kinds(terms, axis_sizes(terms, domain), limit)
@@ -173,14 +207,14 @@ def _asked(public: PublicFacts, workload: Workload | None) -> Workload:
     return Workload.all_marginals(columns, min(2, len(columns)))
 
 
-def _measure(session: Session, chosen: mechanism.Strategy, ord: int) -> None:
+def _measure(session: Session, chosen: mechanism.Strategy) -> None:
     """Measure a strategy in whole numbers and note the answers in its own units."""
     budget, n = session.budget, session.public.n_records
     price = budget.left
-    # Sensitivity per scale, over epsilon or over sqrt(2 rho): the noise in steps.
+    # Noise in steps for a strategy whose norm is one step.
     noise = 2.0 / price if budget.is_pure else 1.0 / sqrt(price)
     scale = min(_MAX_NOISE / noise, _MAX_SUM / (n * max(chosen.weights)))
-    parts = mechanism.integer_parts(chosen, ord, scale)
+    parts = mechanism.integer_parts(chosen, 1 if budget.is_pure else 2, scale)
     queries = [LinearMarginal(part.columns, part.asked) for part in parts]
     new = session.measure(queries, price)
     session.measurements[-len(new) :] = [
