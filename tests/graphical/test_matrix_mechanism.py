@@ -67,11 +67,10 @@ TERMS = (
 
 def dense(names, factors):
     """Multiply out a product over all columns; those not named are summed."""
+    given = dict(zip(names, factors, strict=True))
     result = np.ones((1, 1))
     for name, n in SIZES.items():
-        factor = factors.get(name)
-        if name not in names:
-            factor = np.ones((1, n))
+        factor = given.get(name, np.ones((1, n)))
         result = np.kron(result, np.eye(n) if factor is None else factor)
     return result
 
@@ -82,19 +81,12 @@ def root(gram):
 
 
 def dense_workload(terms):
-    return np.vstack(
-        [
-            t.weight * dense(t.columns, dict(zip(t.columns, map(root, t.grams))))
-            for t in terms
-        ]
-    )
+    return np.vstack([t.weight * dense(t.columns, map(root, t.grams)) for t in terms])
 
 
 def dense_strategy(strategy):
     pairs = zip(strategy.products, strategy.weights, strict=True)
-    return np.vstack(
-        [w * dense(p.columns, dict(zip(p.columns, p.factors))) for p, w in pairs]
-    )
+    return np.vstack([w * dense(p.columns, p.factors) for p, w in pairs])
 
 
 def error_formula(workload, strategy, ord):
@@ -235,13 +227,8 @@ def test_errors_are_those_of_dense_matrices(kind, ord):
     consistent = error_formula(dense_workload(TERMS), strategy, ord)
     if kind == "union":  # each term from its own part
         errors = [
-            error_formula(
-                dense_workload(terms), dense(p.columns, dict(zip(axes, p.factors))), ord
-            )
-            for (axes, terms), p in zip(
-                ((tuple(a for (a,) in axes), t) for axes, t in groups_of(found)),
-                found.products,
-            )
+            error_formula(dense_workload(terms), dense(p.columns, p.factors), ord)
+            for terms, p in zip(terms_of(found), found.products, strict=True)
         ]
         assert found.error == pytest.approx((errors / np.square(found.weights)).sum())
         assert consistent < found.error
@@ -249,11 +236,11 @@ def test_errors_are_those_of_dense_matrices(kind, ord):
         assert found.error == pytest.approx(consistent)
 
 
-def groups_of(union):
+def terms_of(union):
     """Find which terms each part of a union serves."""
     for groups in (grouped(TERMS), grouped_by_largest(TERMS)):
         if list(groups) == [p.axes for p in union.products]:
-            return list(groups.items())
+            return list(groups.values())
     raise AssertionError
 
 
@@ -311,7 +298,11 @@ def test_marginals_algebra_equals_brute_force(ord):
     shares = containment(subsets, SIZES)
     weights[0] = 0.0
     strategy = np.vstack(
-        [w * dense(s, {}) for s, w in zip(subsets, weights, strict=True) if w > 0]
+        [
+            w * dense(s, [None] * len(s))
+            for s, w in zip(subsets, weights, strict=True)
+            if w > 0
+        ]
     )
     brute = error_formula(dense_workload(TERMS), strategy, ord)
     norm = np.linalg.norm(strategy, ord, axis=0).max()
@@ -411,4 +402,4 @@ def test_rounding_to_whole_numbers_loses_next_to_nothing(kind, ord):
         for rounded, factor in zip(query.factors, product.factors, strict=True):
             assert isinstance(rounded, Identity) == (factor is None)
             if factor is not None:
-                assert_allclose(rounded.gram(), factor.T @ factor, atol=2e-3)
+                assert_allclose(rounded.gram(), factor.T @ factor, atol=4e-3)
