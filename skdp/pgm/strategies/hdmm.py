@@ -56,9 +56,10 @@ class HDMM(Strategy):
           optimal weights.
     inference : {"graphical_model", "least_squares"}, default="graphical_model"
         How the answers are combined. "least_squares" is the published form: its counts
-        may be negative, and it knows only the sets of columns that were measured.
-        Consistent where marginals alone are measured or the table over all columns that
-        are tied together fits, else by each set of columns ("local least squares").
+        may be negative, and it knows only columns that were measured together. It is
+        solved as a whole where only tables of counts were measured, or the table over
+        all columns that are tied together has no more than four million cells; else by
+        each set of columns ("local least squares"). The total is known to both.
     n_restarts : int > 0, default=5
         How often each search for a strategy starts anew. Searches are cached.
     random_state : int >= 0, default=0
