@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from skdp._sklearn import Interval, StrOptions, validate_parameters
-from skdp.exceptions import SchemaError
+from skdp.exceptions import ModelTooLargeError, SchemaError
 from skdp.graphical import Domain, Model
 from skdp.graphical import matrix_mechanism as mechanism
 from skdp.graphical.least_squares import MAX_FULL, solve_least_squares
@@ -119,7 +119,18 @@ class HDMM(Strategy):
         if terms := workload_terms(asked, domain):
             self._kinds(terms, domain, max_model_size)
         if self.inference == "graphical_model":
-            refuse_large_model(asked.cliques, public, max_model_size)
+            try:
+                refuse_large_model(asked.cliques, public, max_model_size)
+            except ModelTooLargeError as error:
+                default = (
+                    ""
+                    if workload is not None
+                    else " Without one all pairs are asked for."
+                )
+                raise ModelTooLargeError(
+                    f"{error} HDMM measures what the workload= of the estimator asks "
+                    f"for.{default} inference='least_squares' needs no model."
+                ) from None
 
     def run(self, session: Session) -> Model:
         """Measure the best strategy; see `Strategy.run`."""

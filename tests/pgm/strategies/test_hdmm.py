@@ -259,7 +259,7 @@ def test_large_models_are_refused_with_a_remedy():
     schema = Schema([Ordinal(name, range(20)) for name in "abcdef"])
     frame = pd.DataFrame(dict.fromkeys("abcdef", np.arange(20)))
     options = {"workload": None, "schema": schema, "max_model_size": 1e6}
-    refused(ModelTooLargeError, "Measure fewer", HDMM(), X=frame, **options)
+    refused(ModelTooLargeError, "all pairs are asked for", HDMM(), X=frame, **options)
     model = fitted(HDMM(inference="least_squares"), X=frame, **options)
     assert model.marginal(["f", "b"]).sum() == pytest.approx(20)
     with pytest.raises(ValueError, match="inference='graphical_model'"):
