@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Never
+from typing import Never
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from skdp.graphical.arguments import checked_columns, checked_weights
 from skdp.graphical.domain import Domain
 from skdp.graphical.least_squares.estimates import Estimate
+from skdp.graphical.model import Codes, Model
+from skdp.graphical.sampling import Method, Seed
 
 __all__ = ["LeastSquaresModel"]
 
@@ -19,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquaresModel:
+class LeastSquaresModel(Model):
     """Unbiased estimates of some tables, which are no distribution.
 
     Counts may be negative. Only marginals inside a table are known.
@@ -69,29 +71,10 @@ class LeastSquaresModel:
         mean = sum(w * t for w, t in zip(weights, tables, strict=True)) / sum(weights)
         return np.asarray(mean).reshape(shape)
 
-    def marginals(
-        self, cliques: Iterable[Iterable[str]]
-    ) -> dict[tuple[str, ...], Array]:
-        """Return many marginals; see `marginal`."""
-        return {tuple(columns): self.marginal(columns) for columns in cliques}
-
     def query(self, weights: Mapping[str, ArrayLike]) -> Array:
-        """Answer products of per-column queries; see `MarkovRandomField.query`.
+        """Answer products of per-column queries on columns that one of the tables has.
 
-        Parameters
-        ----------
-        weights : mapping of str to array-like, shape (n_levels,) or (k, n_levels)
-            Columns that one of the tables has.
-
-        Returns
-        -------
-        ndarray, one axis of length k per column with rows of weights
-            Weighted sums of the counts.
-
-        Raises
-        ------
-        ValueError
-            If the weights do not fit, or no table has all columns.
+        See `Model.query`.
         """
         rows = {n: checked_weights(self.domain, n, w) for n, w in weights.items()}
         table = self.marginal(tuple(rows))
@@ -101,21 +84,27 @@ class LeastSquaresModel:
         asked = [k for w in weights.values() for k in np.shape(w)[:-1]]
         return table.reshape(asked)
 
-    def conditional(self, *args: Any, **kwargs: Any) -> Never:
-        """Refuse: see `MarkovRandomField.conditional`."""
+    def conditional(self, columns: Iterable[str], evidence: Codes) -> Array:
+        """Refuse: there is no distribution."""
         self._refuse("conditional distributions")
 
-    def log_probability(self, *args: Any, **kwargs: Any) -> Never:
-        """Refuse: see `MarkovRandomField.log_probability`."""
+    def log_probability(self, codes: ArrayLike) -> Array:
+        """Refuse: there is no distribution."""
         self._refuse("probabilities of records")
 
-    def sample(self, *args: Any, **kwargs: Any) -> Never:
-        """Refuse: see `MarkovRandomField.sample`."""
+    def sample(
+        self,
+        n_samples: int | None = None,
+        *,
+        method: Method = "round",
+        random_state: Seed = None,
+    ) -> NDArray[np.intp]:
+        """Refuse: there is no distribution."""
         self._refuse("samples")
 
     @property
     def entropy(self) -> float:
-        """Refuse: see `MarkovRandomField.entropy`."""
+        """Refuse: there is no distribution."""
         self._refuse("an entropy")
 
     def _refuse(self, what: str) -> Never:
