@@ -34,8 +34,15 @@ from skdp import EMPC, GaussianPC, MarginalPC, PrivPC
 from skdp.base import PrivateEstimator
 from skdp.exceptions import BudgetExceededError
 from skdp.graphical import Domain, MarkovRandomField
-from skdp.pgm import Session
-from skdp.pgm.strategies import AIM, MST, FixedMarginals, Independent, PrivBayes
+from skdp.pgm import Session, Workload
+from skdp.pgm.strategies import (
+    AIM,
+    HDMM,
+    MST,
+    FixedMarginals,
+    Independent,
+    PrivBayes,
+)
 from skdp.privacy import (
     Curator,
     LedgerEntry,
@@ -706,6 +713,7 @@ class StrategyCase(Case):
     """Whole runs of a strategy, with a model that does not depend on the answers."""
 
     budget: tuple[float, float] = (2.0, 0.0)
+    workload: Workload | None = None
 
     def outputs(self, n_runs):
         both = []
@@ -713,7 +721,7 @@ class StrategyCase(Case):
             curator, outputs = Curator(world, PrivacyLedger(*self.budget), seed), []
             for _ in range(n_runs):
                 curator._ledger = PrivacyLedger(*self.budget)
-                session = Session(curator, None, UniformFitter())
+                session = Session(curator, self.workload, UniformFitter())
                 self.run(session)
                 outputs.append(log_ratio(session.measurements, self.worlds))
             both.append(outputs)
@@ -739,23 +747,28 @@ def log_ratio(measurements, worlds):
     """Return how much likelier some noisy tables are for the first records."""
     total = 0.0
     for m in measurements:
-        first, second = (world.marginal(m.columns) for world in worlds)
-        total += (np.abs(m.answer - second) - np.abs(m.answer - first)).sum() / m.sigma
+        query = m.linear(UNIFORM.domain)
+        answer = m.answer.ravel()
+        first, second = (query.dot(w.marginal(m.columns).ravel()) for w in worlds)
+        total += (np.abs(answer - second) - np.abs(answer - first)).sum() / m.sigma
     return total
 
 
 # So many records that no levels are merged.
 WORLDS = two_columns(200)
+# Sums weigh so much that they are measured beside the cells.
+SUMS = Workload([("a",), ("b",)], queries=[[[1, 0], [9, 9]], None])
 STRATEGY_CASES = {
     "independent": StrategyCase(WORLDS, Independent().run, 0.5, 2000),
     "fixed": StrategyCase(WORLDS, FixedMarginals([("a", "b"), ("b",)]).run, 0.4, 2000),
+    "hdmm": StrategyCase(WORLDS, HDMM("union").run, 0.4, 2000, workload=SUMS),
     "mst": StrategyCase(WORLDS, MST().run, 0.15, 6000),
     "aim": StrategyCase(WORLDS, AIM(n_rounds=3).run, 0.15, 4000),
     "priv_bayes": StrategyCase(two_columns(200, "abc"), PrivBayes().run, 0.3, 3000),
 }
-slow = list(STRATEGY_CASES)[2:]
+slow = list(STRATEGY_CASES)[3:]
 strategies = [
-    *list(STRATEGY_CASES)[:2],
+    *list(STRATEGY_CASES)[:3],
     *(pytest.param(name, marks=pytest.mark.slow) for name in slow),
 ]
 
@@ -766,7 +779,7 @@ def test_strategies_lose_no_more_than_their_epsilon(name):
     assert STRATEGY_CASES[name].power * charged <= found <= charged <= 2.0
 
 
-@pytest.mark.parametrize("name", ["independent", "fixed"])
+@pytest.mark.parametrize("name", ["independent", "fixed", "hdmm"])
 def test_strategies_with_half_the_noise_are_found_out(name, monkeypatch):
     halve_the_noise(monkeypatch)
     found, charged = STRATEGY_CASES[name].audit()
