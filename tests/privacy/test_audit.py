@@ -34,8 +34,15 @@ from skdp import EMPC, GaussianPC, MarginalPC, PrivPC
 from skdp.base import PrivateEstimator
 from skdp.exceptions import BudgetExceededError
 from skdp.graphical import Domain, MarkovRandomField
-from skdp.pgm import Session
-from skdp.pgm.strategies import MST, FixedMarginals, Independent, PrivBayes
+from skdp.pgm import Session, Workload
+from skdp.pgm.strategies import (
+    AIM,
+    HDMM,
+    MST,
+    FixedMarginals,
+    Independent,
+    PrivBayes,
+)
 from skdp.privacy import (
     Curator,
     LedgerEntry,
@@ -53,6 +60,7 @@ from skdp.queries import (
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    ModelDistances,
     MomentErrors,
     NormScores,
     PairInteractions,
@@ -333,6 +341,13 @@ def gaussian_tests(curator):
     return tuple(mechanism.ask(query, threshold) for query, threshold in questions)
 
 
+A_IS_NO = ModelDistances(
+    ["a", "b"],
+    MarkovRandomField(
+        Domain(("a", "b"), (2, 2)), {("a",): np.array([0, -np.inf])}, n_records=4
+    ),
+)
+
 CASES = {
     "laplace, counts": Case(counts((2, 0), (1, 1)), laplace_counts, 0.8, 5000),
     "laplace, one stratum": Case(
@@ -390,6 +405,13 @@ CASES = {
         0.5,
         3000,
         n_broken_runs=2000,
+    ),
+    "exponential, model distances": Case(
+        two_columns(),
+        lambda c: c.exponential(A_IS_NO, epsilon=2.0),
+        0.5,
+        3000,
+        n_broken_runs=1500,
     ),
     "exponential, parents by variation": Case(
         parent_worlds(2), parents(ParentVariation), 0.55, n_broken_runs=1200
@@ -493,6 +515,14 @@ def test_the_published_sensitivity_is_found_out(monkeypatch):
     monkeypatch.setattr(KendallDependence, "_bound", published)
     found, charged = CASES["laplace, two strata"].audit(3000)
     assert found > 1.3 * charged
+
+
+def test_half_the_sensitivity_of_model_distances_is_found_out(monkeypatch):
+    whole = ModelDistances.sensitivity
+    half = lambda self, public, ord=1: whole(self, public, ord) / 2  # noqa: E731
+    monkeypatch.setattr(ModelDistances, "sensitivity", half)
+    found, charged = CASES["exponential, model distances"].audit(1500)
+    assert found > charged
 
 
 # --- broken sparse vectors ------------------------------------------------------------
@@ -683,6 +713,7 @@ class StrategyCase(Case):
     """Whole runs of a strategy, with a model that does not depend on the answers."""
 
     budget: tuple[float, float] = (2.0, 0.0)
+    workload: Workload | None = None
 
     def outputs(self, n_runs):
         both = []
@@ -690,7 +721,7 @@ class StrategyCase(Case):
             curator, outputs = Curator(world, PrivacyLedger(*self.budget), seed), []
             for _ in range(n_runs):
                 curator._ledger = PrivacyLedger(*self.budget)
-                session = Session(curator, None, UniformFitter())
+                session = Session(curator, self.workload, UniformFitter())
                 self.run(session)
                 outputs.append(log_ratio(session.measurements, self.worlds))
             both.append(outputs)
@@ -716,22 +747,29 @@ def log_ratio(measurements, worlds):
     """Return how much likelier some noisy tables are for the first records."""
     total = 0.0
     for m in measurements:
-        first, second = (world.marginal(m.columns) for world in worlds)
-        total += (np.abs(m.answer - second) - np.abs(m.answer - first)).sum() / m.sigma
+        query = m.linear(UNIFORM.domain)
+        answer = m.answer.ravel()
+        first, second = (query.dot(w.marginal(m.columns).ravel()) for w in worlds)
+        total += (np.abs(answer - second) - np.abs(answer - first)).sum() / m.sigma
     return total
 
 
 # So many records that no levels are merged.
 WORLDS = two_columns(200)
+# Sums weigh so much that they are measured beside the cells.
+SUMS = Workload([("a",), ("b",)], queries=[[[1, 0], [9, 9]], None])
 STRATEGY_CASES = {
     "independent": StrategyCase(WORLDS, Independent().run, 0.5, 2000),
     "fixed": StrategyCase(WORLDS, FixedMarginals([("a", "b"), ("b",)]).run, 0.4, 2000),
+    "hdmm": StrategyCase(WORLDS, HDMM("union").run, 0.4, 2000, workload=SUMS),
     "mst": StrategyCase(WORLDS, MST().run, 0.15, 6000),
+    "aim": StrategyCase(WORLDS, AIM(n_rounds=3).run, 0.15, 4000),
     "priv_bayes": StrategyCase(two_columns(200, "abc"), PrivBayes().run, 0.3, 3000),
 }
+slow = list(STRATEGY_CASES)[3:]
 strategies = [
-    *list(STRATEGY_CASES)[:2],
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("mst", "priv_bayes")),
+    *list(STRATEGY_CASES)[:3],
+    *(pytest.param(name, marks=pytest.mark.slow) for name in slow),
 ]
 
 
@@ -741,7 +779,7 @@ def test_strategies_lose_no_more_than_their_epsilon(name):
     assert STRATEGY_CASES[name].power * charged <= found <= charged <= 2.0
 
 
-@pytest.mark.parametrize("name", ["independent", "fixed"])
+@pytest.mark.parametrize("name", ["independent", "fixed", "hdmm"])
 def test_strategies_with_half_the_noise_are_found_out(name, monkeypatch):
     halve_the_noise(monkeypatch)
     found, charged = STRATEGY_CASES[name].audit()
