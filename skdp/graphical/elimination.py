@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skdp.graphical.domain import Domain
 
-__all__ = ["Elimination", "best_elimination", "eliminate"]
+__all__ = ["Elimination", "best_elimination", "eliminate", "missing_edges"]
 
 #: Strengths of the noise on the logarithm of the score of a randomised restart.
 _NOISE = (0.1, 0.3, 1.0)
@@ -178,8 +178,8 @@ def _scores(
     result_cells = graphs @ np.log(sizes)
     clique_cells = result_cells + np.log(sizes)
     degree = graphs.sum(axis=2)
-    edges = _missing(graphs, np.ones(len(sizes)))
-    weighted = np.log1p(_missing(graphs, sizes))
+    edges = missing_edges(graphs, np.ones(len(sizes)))
+    weighted = np.log1p(missing_edges(graphs, sizes))
     tables = [
         clique_cells,
         result_cells,
@@ -192,11 +192,25 @@ def _scores(
     return scores + 1e-9 * clique_cells, clique_cells, edges
 
 
-def _missing(
+def missing_edges(
     graphs: NDArray[np.float64], sizes: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Sum s_i s_j over the pairs of neighbours that are not adjacent, per column."""
-    scaled = graphs * sizes
-    pairs = scaled.sum(axis=2) ** 2 - (graphs @ sizes**2)
+    """Weigh the edges that eliminating a column would add.
+
+    Parameters
+    ----------
+    graphs : ndarray of float64, shape (k, d, d)
+        1 between adjacent columns.
+    sizes : ndarray of float64, shape (d,) or (k, d)
+        Weights of the columns.
+
+    Returns
+    -------
+    ndarray, shape (k, d)
+        Sum of s_i s_j over the pairs of neighbours of a column that are not adjacent.
+    """
+    scaled = graphs * sizes[..., None, :]
+    squares = (graphs @ (sizes**2)[..., None])[..., 0]
+    pairs = scaled.sum(axis=2) ** 2 - squares
     joined = ((scaled @ graphs) * scaled).sum(axis=2)
     return np.maximum(pairs - joined, 0.0) / 2.0

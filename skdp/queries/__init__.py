@@ -14,6 +14,7 @@ from .interactions import Interactions, PairInteractions
 from .linear import LinearMarginal
 from .marginals import Marginal
 from .margins import IndependenceMargins, Question
+from .model_distances import ModelDistances
 from .moments import Diagonal, MomentQuery, SecondMoments, Sums
 from .norms import NormScores, SquaredExcess
 from .scores import MarginalDistances
@@ -33,6 +34,7 @@ __all__ = [
     "LinearMarginal",
     "Marginal",
     "MarginalDistances",
+    "ModelDistances",
     "MomentErrors",
     "MomentQuery",
     "NormScores",

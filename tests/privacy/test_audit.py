@@ -34,7 +34,7 @@ from skdp.base import PrivateEstimator
 from skdp.exceptions import BudgetExceededError
 from skdp.graphical import Domain, MarkovRandomField
 from skdp.pgm import Session, Workload
-from skdp.pgm.strategies import HDMM, MST, FixedMarginals, Independent
+from skdp.pgm.strategies import AIM, HDMM, MST, FixedMarginals, Independent
 from skdp.privacy import (
     Curator,
     LedgerEntry,
@@ -52,6 +52,7 @@ from skdp.queries import (
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    ModelDistances,
     MomentErrors,
     NormScores,
     PairInteractions,
@@ -308,6 +309,13 @@ def gaussian_tests(curator):
     return tuple(mechanism.ask(query, threshold) for query, threshold in questions)
 
 
+A_IS_NO = ModelDistances(
+    ["a", "b"],
+    MarkovRandomField(
+        Domain(("a", "b"), (2, 2)), {("a",): np.array([0, -np.inf])}, n_records=4
+    ),
+)
+
 CASES = {
     "laplace, counts": Case(counts((2, 0), (1, 1)), laplace_counts, 0.8, 5000),
     "laplace, one stratum": Case(
@@ -365,6 +373,13 @@ CASES = {
         0.5,
         3000,
         n_broken_runs=2000,
+    ),
+    "exponential, model distances": Case(
+        two_columns(),
+        lambda c: c.exponential(A_IS_NO, epsilon=2.0),
+        0.5,
+        3000,
+        n_broken_runs=1500,
     ),
     "gaussian, prefix sums": Case(
         counts((2, 0), (1, 1)),
@@ -444,6 +459,14 @@ def test_the_published_sensitivity_is_found_out(monkeypatch):
     monkeypatch.setattr(KendallDependence, "_bound", published)
     found, charged = CASES["laplace, two strata"].audit(3000)
     assert found > 1.3 * charged
+
+
+def test_half_the_sensitivity_of_model_distances_is_found_out(monkeypatch):
+    whole = ModelDistances.sensitivity
+    half = lambda self, public, ord=1: whole(self, public, ord) / 2  # noqa: E731
+    monkeypatch.setattr(ModelDistances, "sensitivity", half)
+    found, charged = CASES["exponential, model distances"].audit(1500)
+    assert found > charged
 
 
 # --- broken sparse vectors ------------------------------------------------------------
@@ -655,7 +678,7 @@ UNIFORM = MarkovRandomField(Domain(("a", "b"), (2, 2)), {}, 200)
 class UniformFitter:
     """Gives out the same model whatever was measured."""
 
-    max_model_size = 1e6
+    max_model_size = 1e9
 
     def __call__(self, measurements, warm_start=None):
         return None
@@ -684,8 +707,10 @@ STRATEGY_CASES = {
     "fixed": StrategyCase(WORLDS, FixedMarginals([("a", "b"), ("b",)]).run, 0.4, 2000),
     "hdmm": StrategyCase(WORLDS, HDMM("union").run, 0.4, 2000, workload=SUMS),
     "mst": StrategyCase(WORLDS, MST().run, 0.15, 6000),
+    "aim": StrategyCase(WORLDS, AIM(n_rounds=3).run, 0.15, 4000),
 }
-strategies = [*list(STRATEGY_CASES)[:3], pytest.param("mst", marks=pytest.mark.slow)]
+slow = (pytest.param(name, marks=pytest.mark.slow) for name in ("mst", "aim"))
+strategies = [*list(STRATEGY_CASES)[:3], *slow]
 
 
 @pytest.mark.parametrize("name", strategies)

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support.moment_queries import MOMENT_STRATEGIES, neighbours
 
+from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.linear_queries import Kronecker
 from skdp.queries import (
     Batch,
@@ -31,6 +32,7 @@ from skdp.queries import (
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    ModelDistances,
     MomentErrors,
     MomentQuery,
     NormalizedKendallDependence,
@@ -166,6 +168,24 @@ def distances(draw, schema):
     return MarginalDistances(marginals, tables, weights, rng.normal(size=k))
 
 
+@st.composite
+def model_distances(draw, schema):
+    """Draw distances from a model of any total, with zeros, connected or not."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    domain, potentials = Domain.from_schema(schema), {}
+    for _ in range(draw(st.integers(0, 4))):
+        columns = tuple(rng.permutation(schema.names)[: rng.integers(1, 4)].tolist())
+        table = rng.choice([1, 30]) * rng.normal(size=domain.shape(columns))
+        table[rng.random(table.shape) < 0.1] = -np.inf
+        table.flat[0] = 0.0  # the record of first levels stays possible
+        potentials[columns] = table
+    model = MarkovRandomField(domain, potentials, rng.choice([0.5, 10, 1000]))
+    chosen = st.lists(st.sampled_from(schema.names), min_size=1, unique=True)
+    asked = draw(st.lists(chosen, min_size=1, max_size=4))
+    weights = draw(st.none() | st.just(rng.uniform(0.1, 3, len(asked))))
+    return ModelDistances(asked, model, weights, rng.normal(size=len(asked)))
+
+
 def batches(names):
     """Draw a batch of the other queries, possibly of one twice."""
     by_names = STRATEGIES.keys() - {Batch, *BY_SCHEMA}
@@ -214,6 +234,7 @@ STRATEGIES = {
     LinearMarginal: linear_marginals,
     Marginal: marginals,
     MarginalDistances: distances,
+    ModelDistances: model_distances,
     NormalizedKendallDependence: dependence(NormalizedKendallDependence),
     PairInteractions: pair_interactions,
     SpearmanDependence: dependence(SpearmanDependence),
@@ -222,7 +243,7 @@ STRATEGIES = {
 
 
 # These need to know the levels.
-BY_SCHEMA = (LinearMarginal, MarginalDistances)
+BY_SCHEMA = (LinearMarginal, MarginalDistances, ModelDistances)
 
 
 def instances(kind, schema):

@@ -1,9 +1,10 @@
 """How a model's measurements are chosen: small objects with parameters."""
 
+from .aim import AIM
 from .base import Strategy
 from .fixed_marginals import FixedMarginals
 from .hdmm import HDMM
 from .independent import Independent
 from .mst import MST
 
-__all__ = ["HDMM", "MST", "FixedMarginals", "Independent", "Strategy"]
+__all__ = ["AIM", "HDMM", "MST", "FixedMarginals", "Independent", "Strategy"]
