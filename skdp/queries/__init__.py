@@ -17,6 +17,7 @@ from .margins import IndependenceMargins, Question
 from .model_distances import ModelDistances
 from .moments import Diagonal, MomentQuery, SecondMoments, Sums
 from .norms import NormScores, SquaredExcess
+from .parent_scores import ParentInformation, ParentScores, ParentVariation
 from .scores import MarginalDistances
 from .total_variation import TotalVariationDependence
 
@@ -40,6 +41,9 @@ __all__ = [
     "NormScores",
     "NormalizedKendallDependence",
     "PairInteractions",
+    "ParentInformation",
+    "ParentScores",
+    "ParentVariation",
     "PublicFacts",
     "Query",
     "Question",

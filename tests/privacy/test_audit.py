@@ -29,12 +29,20 @@ import skdp.privacy.additive
 import skdp.privacy.choice
 import skdp.privacy.gaussian_tests
 import skdp.privacy.sieve_and_examine
+import skdp.queries.parent_scores
 from skdp import EMPC, GaussianPC, MarginalPC, PrivPC
 from skdp.base import PrivateEstimator
 from skdp.exceptions import BudgetExceededError
 from skdp.graphical import Domain, MarkovRandomField
 from skdp.pgm import Session, Workload
-from skdp.pgm.strategies import AIM, HDMM, MST, FixedMarginals, Independent
+from skdp.pgm.strategies import (
+    AIM,
+    HDMM,
+    MST,
+    FixedMarginals,
+    Independent,
+    PrivBayes,
+)
 from skdp.privacy import (
     Curator,
     LedgerEntry,
@@ -56,6 +64,8 @@ from skdp.queries import (
     MomentErrors,
     NormScores,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     Question,
     SecondMoments,
@@ -195,11 +205,11 @@ def two_strata(a=22, b=18):
     return tuple(table([*concordant, *discordant, last], *columns) for last in odd)
 
 
-def two_columns(n=4):
-    """Let a record that is "no" twice become "yes" twice."""
-    columns = [Categorical(name, ("no", "yes")) for name in "ab"]
-    odd = ([0, 0], [1, 1])
-    return tuple(table([[0, 0]] * (n - 1) + [last], *columns) for last in odd)
+def two_columns(n=4, names="ab"):
+    """Let a record that is "no" twice become "yes" twice; or in more columns."""
+    columns = [Categorical(name, ("no", "yes")) for name in names]
+    no, yes = ([level] * len(names) for level in (0, 1))
+    return tuple(table([no] * (n - 1) + [last], *columns) for last in (no, yes))
 
 
 def two_pairs(n=4):
@@ -207,6 +217,28 @@ def two_pairs(n=4):
     columns = [Categorical(name, ("no", "yes")) for name in "abcd"]
     odd = ([1, 1, 0, 0], [0, 0, 1, 1])
     return tuple(table([[0] * 4] * (n - 1) + [last], *columns) for last in odd)
+
+
+def parent_worlds(n_levels, n=9):
+    """Raise the score of b given a by its sensitivity and lower that of d given c.
+
+    With two levels all other records are equal; with three, half of them agree with
+    the odd one in one column each, which is the worst case of mutual information.
+    """
+    if n_levels == 2:
+        common = [[0, 0, 0, 0]] * (n - 1)
+        odd = ([1, 1, 1, 0], [1, 0, 1, 1])
+    else:
+        common = [[0, 2, 0, 2], [2, 0, 2, 0]] * (n // 2)
+        odd = ([1, 1, 0, 0], [0, 0, 1, 1])
+    columns = [Ordinal(name, range(n_levels)) for name in "abcd"]
+    return tuple(table([*common, last], *columns) for last in odd)
+
+
+def parents(kind):
+    """Choose among candidates of which the second one stands there many times."""
+    query = kind([("b", "a"), *6 * [("d", "c")]])
+    return lambda curator: float(curator.exponential(query, epsilon=2.0) == 0)
 
 
 def moments(first, second, common=0.0):
@@ -381,6 +413,15 @@ CASES = {
         3000,
         n_broken_runs=1500,
     ),
+    "exponential, parents by variation": Case(
+        parent_worlds(2), parents(ParentVariation), 0.55, n_broken_runs=1200
+    ),
+    "exponential, parents by information": Case(
+        parent_worlds(2), parents(ParentInformation), 0.55, n_broken_runs=1200
+    ),
+    "exponential, parents of three levels": Case(
+        parent_worlds(3), parents(ParentInformation), 0.55, n_broken_runs=1200
+    ),
     "gaussian, prefix sums": Case(
         counts((2, 0), (1, 1)),
         lambda c: c.gaussian(LinearMarginal("a", [[1, 0], [1, 1]]), rho=2.0)[0],
@@ -443,6 +484,21 @@ def test_no_more_is_lost_than_the_ledger_says(name):
 def test_half_the_noise_is_found_out(name, monkeypatch):
     halve_the_noise(monkeypatch)
     found, charged = CASES[name].audit(CASES[name].n_broken_runs)
+    assert found > charged
+
+
+def test_half_the_sensitivity_of_information_is_found_out(monkeypatch):
+    growth = skdp.queries.parent_scores._growth
+    monkeypatch.setattr(skdp.queries.parent_scores, "_growth", lambda m: growth(m) / 2)
+    found, charged = CASES["exponential, parents of three levels"].audit(1200)
+    assert found > charged
+
+
+def test_half_the_sensitivity_of_variation_is_found_out(monkeypatch):
+    bound = ParentVariation._bound
+    halved = staticmethod(lambda *args: bound(*args) / 2)
+    monkeypatch.setattr(ParentVariation, "_bound", halved)
+    found, charged = CASES["exponential, parents by variation"].audit(1200)
     assert found > charged
 
 
@@ -708,9 +764,13 @@ STRATEGY_CASES = {
     "hdmm": StrategyCase(WORLDS, HDMM("union").run, 0.4, 2000, workload=SUMS),
     "mst": StrategyCase(WORLDS, MST().run, 0.15, 6000),
     "aim": StrategyCase(WORLDS, AIM(n_rounds=3).run, 0.15, 4000),
+    "priv_bayes": StrategyCase(two_columns(200, "abc"), PrivBayes().run, 0.3, 3000),
 }
-slow = (pytest.param(name, marks=pytest.mark.slow) for name in ("mst", "aim"))
-strategies = [*list(STRATEGY_CASES)[:3], *slow]
+slow = list(STRATEGY_CASES)[3:]
+strategies = [
+    *list(STRATEGY_CASES)[:3],
+    *(pytest.param(name, marks=pytest.mark.slow) for name in slow),
+]
 
 
 @pytest.mark.parametrize("name", strategies)

@@ -29,6 +29,8 @@ from skdp.queries import (
     MomentQuery,
     NormScores,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     Query,
     Question,
@@ -100,6 +102,8 @@ def test_queries_are_frozen_hashable_values(name, kind):
         "ModelDistances": lambda: ModelDistances(
             ["a"], MarkovRandomField(Domain("a", (2,)), {("a",): np.zeros(2)}, 7)
         ),
+        "ParentInformation": lambda: ParentInformation([("a", ["b"]), ("b", ())]),
+        "ParentVariation": lambda: ParentVariation([("a", ["b"]), ("b", ())]),
         **MOMENTS,
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -113,7 +117,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
 # Matrices and the tables of a model are checked against the schema.
 OWN = {
     "x", "y", "given", "names", "pairs", "queries", "edges", "test",
-    "query", "marginals", "tables", "weights", "penalties", "model",
+    "query", "marginals", "tables", "weights", "penalties", "model", "candidates",
 }  # fmt: skip
 
 

@@ -27,6 +27,8 @@ from skdp.queries import (
     MomentQuery,
     NormalizedKendallDependence,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     Question,
     SpearmanDependence,
@@ -219,6 +221,9 @@ def shape_of(names, shape):
     return [shape["zxy".index(name)] for name in names]
 
 
+PARENTS = [("x", "y"), ("y", "zx"), ("z", ()), ("x", "y"), ("z", "yx")]
+
+
 def examples(kind, shape):
     """Return queries of a class over columns x, y, z; sizes are those of z, x, y."""
     made = {
@@ -250,6 +255,10 @@ def examples(kind, shape):
             for kind in (KendallDependence, TotalVariationDependence)
         ],
         Marginal: [Marginal(names) for names in ((), "x", ("z", "x"), ("x", "y", "z"))],
+        **{
+            kind: [kind(PARENTS), kind(PARENTS[:1])]
+            for kind in (ParentInformation, ParentVariation)
+        },
         PairInteractions: [
             PairInteractions(pairs) for pairs in (("xy",), ("yz", "xy"))
         ],

@@ -37,6 +37,8 @@ from skdp.queries import (
     MomentQuery,
     NormalizedKendallDependence,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     Question,
     SpearmanDependence,
@@ -208,6 +210,20 @@ def pair_interactions(names):
     )
 
 
+def parents(kind):
+    """Make a strategy of candidates: columns with none, some or all others."""
+
+    def strategy(names):
+        candidate = st.permutations(names).flatmap(
+            lambda order: st.integers(0, len(names) - 1).map(
+                lambda stop: (order[0], tuple(order[1 : 1 + stop]))
+            )
+        )
+        return st.lists(candidate, min_size=1, max_size=4).map(kind)
+
+    return strategy
+
+
 def margins(names):
     """Draw edges, each with some questions of any score."""
     kinds = (KendallDependence, TotalVariationDependence, SpearmanDependence)
@@ -237,6 +253,8 @@ STRATEGIES = {
     ModelDistances: model_distances,
     NormalizedKendallDependence: dependence(NormalizedKendallDependence),
     PairInteractions: pair_interactions,
+    ParentInformation: parents(ParentInformation),
+    ParentVariation: parents(ParentVariation),
     SpearmanDependence: dependence(SpearmanDependence),
     TotalVariationDependence: dependence(TotalVariationDependence),
 }

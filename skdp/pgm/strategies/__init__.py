@@ -6,5 +6,14 @@ from .fixed_marginals import FixedMarginals
 from .hdmm import HDMM
 from .independent import Independent
 from .mst import MST
+from .priv_bayes import PrivBayes
 
-__all__ = ["AIM", "HDMM", "MST", "FixedMarginals", "Independent", "Strategy"]
+__all__ = [
+    "AIM",
+    "HDMM",
+    "MST",
+    "FixedMarginals",
+    "Independent",
+    "PrivBayes",
+    "Strategy",
+]
