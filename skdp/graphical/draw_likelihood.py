@@ -24,7 +24,10 @@ __all__ = ["DrawLikelihood"]
 
 Array = NDArray[np.float64]
 
+#: Exponentials are inverted up to here, and shifted beyond it.
 _LARGEST_EXPONENT = 300.0
+#: Numbers that are worked on at a time, and that are kept between evaluations.
+_BLOCK, _MAX_KEPT = 2**17, 2**24
 
 
 class DrawLikelihood:
@@ -40,8 +43,8 @@ class DrawLikelihood:
         Learning rate.
     draws : sequence of ndarray of int
         Per round the queries that were drawn: q or, for its negation, m + q.
-    records : ndarray of int, shape (n_rounds, n_columns)
-        The synthetic record of each round, of which round t has seen those before it.
+    records : sequence of ndarray of int, shape (n_columns,)
+        The synthetic record of each round but the last, at least.
     """
 
     def __init__(
@@ -50,10 +53,11 @@ class DrawLikelihood:
         n_records: float,
         eta: float,
         draws: Sequence[NDArray[np.intp]],
-        records: NDArray[np.intp],
+        records: Sequence[NDArray[np.intp]],
     ) -> None:
         self.queries, self.n_records, self.eta = queries, n_records, eta
-        self.records, self.n_draws = records, [len(drawn) for drawn in draws]
+        self.records = records
+        self.n_draws = np.array([len(drawn) for drawn in draws], dtype=np.float64)
         m = len(queries)
         signs = [
             np.bincount(drawn[drawn < m], minlength=m)
@@ -61,17 +65,36 @@ class DrawLikelihood:
             for drawn in draws
         ]
         # The drawn queries' exponents add up to slope @ answers - constant.
-        self._slope, self._constant = np.zeros(m), 0.0
-        for k, behind in enumerate(self._sums()):
-            self._slope += eta * k * signs[k]
-            self._constant += eta * float(signs[k] @ behind)
+        self._slope, self._constant, first = np.zeros(m), 0.0, 0
+        self._kept: list[Array] | None = None
+        for behind in self._blocks():
+            drawn = np.array(signs[first : first + len(behind)])
+            steps = eta * np.arange(first, first + len(behind))
+            self._slope += steps @ drawn
+            self._constant += eta * float((drawn * behind).sum())
+            first += len(behind)
+        if len(draws) * m <= _MAX_KEPT:
+            self._kept = list(self._blocks())
 
-    def _sums(self) -> Iterator[Array]:
-        """Yield, per round, the sums of the scaled queries over the records so far."""
-        behind = np.zeros(len(self.queries))
-        for k in range(len(self.n_draws)):
-            yield behind
-            behind += self.queries.scales * self.queries.of_record(self.records[k])
+    def _blocks(self) -> Iterator[Array]:
+        """Yield the sums of the scaled queries over the records before each round.
+
+        In blocks of rounds, one row each, that hold few numbers.
+        """
+        if self._kept is not None:
+            yield from self._kept
+            return
+        n_rounds, m = len(self.n_draws), len(self.queries)
+        size = max(1, _BLOCK // m)
+        behind = np.zeros(m)
+        for first in range(0, n_rounds, size):
+            block = np.empty((min(size, n_rounds - first), m))
+            for row, k in enumerate(range(first, first + len(block))):
+                if k:
+                    record = self.records[k - 1]
+                    behind += self.queries.scales * self.queries.of_record(record)
+                block[row] = behind
+            yield block
 
     def __call__(
         self, tables: Mapping[tuple[str, ...], Array]
@@ -88,23 +111,28 @@ class DrawLikelihood:
         tuple of (float, dict of tuple of str to ndarray)
             Loss, and its gradient per clique.
         """
-        queries = self.queries
+        queries, first = self.queries, 0
         factor = queries.scales / self.n_records
         answers = factor * queries.of_tables(tables)
         value = self._constant - float(self._slope @ answers)
         slope = -self._slope
-        for k, behind in enumerate(self._sums()):
-            log_z, difference = _log_normaliser(self.eta * (k * answers - behind))
-            value += self.n_draws[k] * log_z
-            slope += self.n_draws[k] * self.eta * k * difference
+        for behind in self._blocks():
+            k = np.arange(first, first + len(behind), dtype=np.float64)
+            n_draws = self.n_draws[first : first + len(behind)]
+            exponents = np.multiply.outer(k, answers)
+            exponents -= behind
+            log_z, difference = _log_normalisers(self.eta * exponents)
+            value += float(n_draws @ log_z)
+            slope += (self.eta * k * n_draws) @ difference
+            first += len(behind)
         return value, queries.adjoint(factor * slope)
 
 
-def _log_normaliser(exponents: Array) -> tuple[float, Array]:
+def _log_normalisers(exponents: Array) -> tuple[Array, Array]:
     """Return log Z, and by how much each query is likelier than its negation."""
-    top = float(np.abs(exponents).max(initial=0.0))
-    shift = top if top > _LARGEST_EXPONENT else 0.0
-    rise = np.exp(exponents - shift)
-    fall = np.exp(-exponents - shift) if shift else 1.0 / rise
-    total = float(rise.sum() + fall.sum())
-    return shift + float(np.log(total)), (rise - fall) / total
+    top = np.abs(exponents).max(axis=1)
+    shift = np.where(top > _LARGEST_EXPONENT, top, 0.0)
+    rise = np.exp(exponents - shift[:, None])
+    fall = 1.0 / rise if not shift.any() else np.exp(-exponents - shift[:, None])
+    total = rise.sum(axis=1) + fall.sum(axis=1)
+    return shift + np.log(total), (rise - fall) / total[:, None]

@@ -23,6 +23,9 @@ __all__ = ["SingleQueries", "row_ranges", "row_scales"]
 
 Array = NDArray[np.float64]
 
+#: More than the relative rounding error of a product of matrix entries.
+_ROUNDING = 2.0**-44
+
 
 def row_ranges(query: LinearQuery) -> tuple[Array, Array]:
     """Return the smallest and the largest entry of every row.
@@ -81,8 +84,20 @@ def row_scales(query: LinearQuery, weight: float = 1.0) -> Array:
         0 for a row of equal entries, which tells no records apart.
     """
     low, high = row_ranges(query)
-    varies = high > low
-    return np.where(varies, weight / np.where(varies, high - low, 1.0), 0.0)
+    varies, length = high > low, high - low
+    if not _is_whole(query):  # products were rounded: never too short a range
+        length = length + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    return np.where(varies, weight / np.where(varies, length, 1.0), 0.0)
+
+
+def _is_whole(query: LinearQuery) -> bool:
+    if isinstance(query, Kronecker):
+        return all(map(_is_whole, query.factors))
+    if isinstance(query, Identity):
+        return True
+    matrix: Any = query.matrix  # type: ignore[attr-defined]
+    entries = matrix.data if sp.issparse(matrix) else matrix
+    return bool((entries == np.rint(entries)).all())
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import exp, expm1, sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skdp.exceptions import PrivacyBudgetWarning
 from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.estimation import Fit, fit_potentials
+from skdp.graphical.losses import LossFunction
 from skdp.graphical.measurement import LinearMeasurement
 from skdp.pgm.budget import Budget
 from skdp.pgm.workload import Workload
@@ -75,6 +79,43 @@ class ModelFitter:
             gap_tol=self.gap_tol,
             max_model_size=self.max_model_size,
             warm_start=warm_start,
+        )
+
+    def of_loss(
+        self,
+        loss: LossFunction,
+        cliques: Sequence[tuple[str, ...]],
+        n_answers: int,
+        tau: float,
+    ) -> Fit:
+        """Fit a model by a loss that is not the sum of squared residuals.
+
+        Parameters
+        ----------
+        loss : callable
+            See `skdp.graphical.fit_potentials`.
+        cliques : sequence of tuple of str
+            What it looks at.
+        n_answers : int
+            Number of answers behind it, of which the tolerance is a share.
+        tau : float
+            What "auto" stands for.
+
+        Returns
+        -------
+        Fit
+            The potentials and the account of how they were found.
+        """
+        return fit_potentials(
+            [],
+            self.schema,
+            self.n_records,
+            loss=loss,
+            cliques=cliques,
+            solver=self.solver,
+            tau=tau if self.tau == "auto" else self.tau,
+            gap_tol=self.gap_tol * n_answers,
+            max_model_size=self.max_model_size,
         )
 
     def model(self, fit: Fit) -> MarkovRandomField:
@@ -199,6 +240,57 @@ class Session:
         self.budget.spend(price)
         epsilon = price if self.budget.is_pure else sqrt(8 * price)
         return self.curator.exponential(scores, epsilon=epsilon)
+
+    def draw(self, scores: Query, price: float, size: int) -> NDArray[np.intp]:
+        """Buy independent choices among the same candidates, as `choose` does one.
+
+        Parameters
+        ----------
+        scores : Query
+            One score per candidate.
+        price : float
+            For all draws together, in the unit of the budget; rho buys size draws of
+            epsilon = sqrt(8 rho/size) each.
+        size : int
+            Number of draws, with replacement.
+
+        Returns
+        -------
+        ndarray of int, shape (size,)
+            Indices of the chosen candidates.
+        """
+        self.budget.spend(price)
+        epsilon = price if self.budget.is_pure else sqrt(8 * price * size)
+        return self.curator.exponential(scores, epsilon=epsilon, size=size)
+
+    def fit_loss(
+        self,
+        loss: LossFunction,
+        cliques: Sequence[tuple[str, ...]],
+        n_answers: int,
+        tau: float,
+    ) -> MarkovRandomField:
+        """Fit a model by a custom loss; see `ModelFitter.of_loss`.
+
+        Parameters
+        ----------
+        loss : callable
+            Of the marginals.
+        cliques : sequence of tuple of str
+            What it looks at.
+        n_answers : int
+            Number of answers behind it.
+        tau : float
+            Strength of the pull towards the uniform distribution, unless set.
+
+        Returns
+        -------
+        MarkovRandomField
+            Post-processing: it costs nothing.
+        """
+        self.last_fit = self.fitter.of_loss(loss, cliques, n_answers, tau)
+        self.say(f"fitted a model to {n_answers} draws")
+        return self.fitter.model(self.last_fit)
 
     def fit_model(self) -> MarkovRandomField:
         """Fit a model to the measurements so far, starting from the last one.
