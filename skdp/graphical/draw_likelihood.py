@@ -76,6 +76,18 @@ class DrawLikelihood:
         if len(draws) * m <= _MAX_KEPT:
             self._kept = list(self._blocks())
 
+    @property
+    def sigma(self) -> float:
+        """Noise of a count of records that tells as much of it as all draws do.
+
+        As long as the m queries and their negations are about as likely, a draw at
+        exponent eta k q(mu) has the information (eta k/n)^2/m of each count; as for m
+        counts with Gaussian noise of the same price together.
+        """
+        k = np.arange(len(self.n_draws))
+        information = float(self.n_draws @ (self.eta * k) ** 2)
+        return self.n_records * float(np.sqrt(len(self.queries) / information))
+
     def _blocks(self) -> Iterator[Array]:
         """Yield the sums of the scaled queries over the records before each round.
 

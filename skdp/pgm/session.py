@@ -99,13 +99,14 @@ class ModelFitter:
         n_answers : int
             Number of answers behind it, of which the tolerance is a share.
         tau : float
-            What "auto" stands for.
+            What "auto" stands for, where the solver can.
 
         Returns
         -------
         Fit
             The potentials and the account of how they were found.
         """
+        penalises = self.solver in ("auto", "accelerated")
         return fit_potentials(
             [],
             self.schema,
@@ -113,10 +114,24 @@ class ModelFitter:
             loss=loss,
             cliques=cliques,
             solver=self.solver,
-            tau=tau if self.tau == "auto" else self.tau,
+            tau=self.tau if self.tau != "auto" or not penalises else tau,
             gap_tol=self.gap_tol * n_answers,
             max_model_size=self.max_model_size,
         )
+
+    def check_custom_loss(self) -> None:
+        """Refuse a solver that cannot minimise a custom loss, while it costs nothing.
+
+        Raises
+        ------
+        ValueError
+            If it is Newton's method, which is for squared residuals.
+        """
+        if self.solver == "newton":
+            raise ValueError(
+                "solver='newton' is for measurements; use solver='auto' with a "
+                "strategy that has a loss of its own."
+            )
 
     def model(self, fit: Fit) -> MarkovRandomField:
         """Return the model of a fit, with its limit on the size of answers.
@@ -159,6 +174,8 @@ class Session:
         The noisy answers so far.
     last_fit : Fit or None
         The account of the last model.
+    asked : list of tuple of str
+        Columns that answers told something of, other than by measurements.
     """
 
     curator: Curator
@@ -167,6 +184,7 @@ class Session:
     verbose: int = 0
     measurements: list[LinearMeasurement] = field(default_factory=list)
     last_fit: Fit | None = None
+    asked: list[tuple[str, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.budget = Budget(self.curator.ledger)

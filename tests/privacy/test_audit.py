@@ -45,6 +45,7 @@ from skdp.privacy import (
 )
 from skdp.queries import (
     FREE_WEIGHT,
+    AnswerGaps,
     CrossMoments,
     IndependenceMargins,
     Interactions,
@@ -245,6 +246,14 @@ def radius(curator):
     return curator.exponential(query, epsilon=2.0)
 
 
+def drawn_gaps(curator):
+    # The only query that gains is drawn, or its negation, which loses as much.
+    query = LinearMarginal("a", [[1, 0], [0, 0]])
+    return int((curator.exponential(
+        AnswerGaps([query], [[5, 0]], 2), epsilon=3.0, size=2
+    ) == 0).sum())
+
+
 def laplace_counts(curator):
     no, yes = curator.laplace(Marginal("a"), epsilon=2.0)
     return np.clip(no, 1, 2) - np.clip(yes, 0, 1)  # a function of the likelihood
@@ -353,6 +362,9 @@ CASES = {
     "exponential, radius": Case(
         moments([0, 0], [1, 1], common=0.75), radius, 0.4, n_broken_runs=4000
     ),
+    "exponential, draws for gaps": Case(
+        counts((4, 0), (3, 1)), drawn_gaps, 0.4, 4000, n_broken_runs=4000
+    ),
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=2.0), 0.8
     ),
@@ -410,6 +422,7 @@ def halve_the_noise(monkeypatch):
     rescale(skdp.privacy.additive, "discrete_laplace", 0, Fraction(1, 2))
     rescale(skdp.privacy.additive, "discrete_gaussian", 0, Fraction(1, 4))
     rescale(skdp.privacy.choice, "exponential_mechanism", 1, 2)
+    rescale(skdp.privacy.choice, "independent_exponential", 1, 2)
     rescale(skdp.privacy.choice, "permute_and_flip", 1, 2)
     rescale(skdp.privacy.choice, "draw_subset", 1, 2)
     rescale(skdp.privacy.choice, "draw_subset_of_size", 2, 2)

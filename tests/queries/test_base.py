@@ -13,6 +13,7 @@ import pytest
 import skdp.queries
 from skdp.exceptions import SchemaError
 from skdp.queries import (
+    AnswerGaps,
     Batch,
     CrossMoments,
     Diagonal,
@@ -86,6 +87,7 @@ MOMENTS = {
 @pytest.mark.parametrize("name, kind", all_queries())
 def test_queries_are_frozen_hashable_values(name, kind):
     query = {
+        "AnswerGaps": lambda: AnswerGaps([LinearMarginal("a", [[1, 0]])], [[2.0]], 3),
         "Batch": lambda: Batch([Marginal("a")]),
         "Interactions": lambda: Interactions(["a", "b"]),
         "IndependenceMargins": lambda: IndependenceMargins(
@@ -108,7 +110,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
 # Matrices and the tables of a model are checked against the schema.
 OWN = {
     "x", "y", "given", "names", "pairs", "queries", "edges", "test",
-    "query", "marginals", "tables",
+    "query", "marginals", "tables", "answers", "n_synthetic", "weights", "penalties",
 }  # fmt: skip
 
 

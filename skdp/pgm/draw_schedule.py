@@ -1,0 +1,151 @@
+r"""How many rounds, how many draws in each, and how strongly they lean on the records.
+
+In round t of T, k = t - 1 synthetic records are there, and s queries are drawn with
+probabilities proportional to :math:`e^{\eta k q(D)}`, up to public factors, q being in
+[0, 1]. Replacing one of n records moves q(D) by at most 1/n, hence the exponent by at
+most eta k/n and the logarithm of a probability by twice that: a draw costs
+:math:`\varepsilon_t = 2 \eta k/n`, and all of them
+
+.. math:: \sum_{t=1}^T s \varepsilon_t = \eta s T (T - 1)/n, \qquad
+          \sum_{t=1}^T s \varepsilon_t^2/8 = \eta^2 s (T - 1) T (2 T - 1)/(12 n^2)
+
+as pure and as zero-concentrated differential privacy. The first round is free: its
+draws are uniform. Whatever eta is, round t costs the share k of 1 + 2 + ... + (T - 1),
+or k^2 of 1 + 4 + ... + (T - 1)^2: so the budget is shared out exactly, and eta follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, log, sqrt
+
+from skdp.pgm.budget import Budget
+
+__all__ = ["DrawSchedule", "plan_draws"]
+
+
+@dataclass(frozen=True)
+class DrawSchedule:
+    """Rounds of draws that spend a whole budget.
+
+    Parameters
+    ----------
+    n_rounds : int
+        T, at least 2.
+    n_draws : int
+        s, in each round.
+    eta : float
+        Learning rate.
+    """
+
+    n_rounds: int
+    n_draws: int
+    eta: float
+
+    def price(self, k: int, budget: Budget) -> float:
+        """Return what the draws cost when there are k synthetic records.
+
+        Parameters
+        ----------
+        k : int
+            From 1 to T - 1.
+        budget : Budget
+            Of the whole run.
+
+        Returns
+        -------
+        float
+            In the unit of the budget; in the last round, all that is left.
+        """
+        if k == self.n_rounds - 1:
+            return budget.left
+        degree = 1 if budget.is_pure else 2
+        return budget.share(k**degree, of=_volume(self.n_rounds, degree))
+
+
+def plan_draws(
+    budget: Budget,
+    n_records: int,
+    n_queries: int,
+    n_rounds: int | str,
+    n_draws: int | str,
+    eta: float | str,
+) -> DrawSchedule:
+    """Choose what is "auto", so that the budget is spent exactly.
+
+    Parameters
+    ----------
+    budget : Budget
+        Of the whole run.
+    n_records, n_queries : int
+        Public.
+    n_rounds, n_draws : int or "auto"
+        T and s.
+    eta : float or "auto"
+        Learning rate. If it is given, one of the others is the largest whole number
+        that the budget allows, and eta is raised a little until it is spent.
+
+    Returns
+    -------
+    DrawSchedule
+        Complete.
+
+    Raises
+    ------
+    ValueError
+        If nothing is "auto", or the budget does not allow two rounds of one draw.
+    """
+    if "auto" not in (n_rounds, n_draws, eta):
+        raise ValueError(
+            "The budget determines one of n_rounds, samples_per_round and "
+            "learning_rate: leave one of them at 'auto'."
+        )
+    degree = 1 if budget.is_pure else 2
+    # eta**degree * s * (1**degree + ... + (T - 1)**degree) is what there is to spend.
+    means = budget.total * (n_records / 2 if degree == 1 else 2 * n_records**2)
+    if isinstance(eta, str):
+        default = _default(means, degree, n_queries, n_rounds)
+        rounds = default[0] if isinstance(n_rounds, str) else n_rounds
+        draws = default[1] if isinstance(n_draws, str) else n_draws
+    else:
+        allowed = means / eta**degree
+        draws = _default(means, degree, n_queries, n_rounds)[1]
+        draws = draws if isinstance(n_draws, str) else n_draws
+        if isinstance(n_rounds, str):
+            rounds = _most_rounds(allowed / draws, degree)
+        else:
+            rounds, draws = n_rounds, int(allowed / _volume(n_rounds, degree))
+        if rounds < 2 or draws < 1:
+            raise ValueError(
+                f"learning_rate={eta} is too large for this budget and "
+                f"{n_records} records: not even two rounds of one draw are paid for."
+            )
+    return DrawSchedule(
+        rounds, draws, (means / (draws * _volume(rounds, degree))) ** (1 / degree)
+    )
+
+
+def _volume(n_rounds: int, degree: int) -> int:
+    """Add up 1**degree to (T - 1)**degree."""
+    last = n_rounds - 1
+    if degree == 1:
+        return last * n_rounds // 2
+    return last * n_rounds * (2 * last + 1) // 6
+
+
+def _most_rounds(volume: float, degree: int) -> int:
+    """Return the largest T whose powers add up to no more."""
+    n_rounds = 1
+    step = 1 << 20
+    while step:
+        if _volume(n_rounds + step, degree) <= volume:
+            n_rounds += step
+        else:
+            step //= 2
+    return n_rounds
+
+
+def _default(
+    means: float, degree: int, n_queries: int, n_rounds: int | str
+) -> tuple[int, int]:
+    raise NotImplementedError
