@@ -14,6 +14,7 @@ log-sum-exp of functions that are linear in the marginals: convex.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,11 +83,13 @@ class DrawLikelihood:
 
         As long as the m queries and their negations are about as likely, a draw at
         exponent eta k q(mu) has the information (eta k/n)^2/m of each count; as for m
-        counts with Gaussian noise of the same price together.
+        counts with Gaussian noise of the same price together. inf for uniform draws.
         """
         k = np.arange(len(self.n_draws))
         information = float(self.n_draws @ (self.eta * k) ** 2)
-        return self.n_records * float(np.sqrt(len(self.queries) / information))
+        if information == 0:
+            return inf
+        return self.n_records * sqrt(len(self.queries) / information)
 
     def _blocks(self) -> Iterator[Array]:
         """Yield the sums of the scaled queries over the records before each round.

@@ -188,10 +188,10 @@ def fit_potentials(
         largest entropy, without bias, which overfits the noise.
     solver : {"auto", "newton", "lbfgs", "forest", "accelerated", "mirror_descent", \
 "dual_averaging"}, default="auto"
-        "newton" (L2) and "lbfgs" (L1) need tau > 0. The others need tau = 0 (but for
-        "accelerated" with a custom loss), which is then what "auto" means: "forest" is exact where measured tables form a forest
+        "newton" (L2) and "lbfgs" (L1) need tau > 0. The others need tau = 0, which is
+        then what "auto" means: "forest" is exact where measured tables form a forest
         joined in single columns; "mirror_descent" and "dual_averaging" are the
-        algorithms of the paper.
+        algorithms of the paper. A custom loss is "accelerated" with any tau.
     loss : {"l2", "l1"} or callable, default="l2"
         Squared residuals with inverse variances (Gaussian noise), absolute ones over
         sigma (Laplace), or a differentiable convex function of the marginals: it takes

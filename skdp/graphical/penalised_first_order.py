@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.graphical.first_order import Iterate, Stop, largest_divergence
+from skdp.graphical.first_order import Iterate, largest_divergence
 from skdp.graphical.losses import Loss
 from skdp.graphical.oracle import MarginalOracle
 
@@ -44,7 +44,7 @@ def penalised(
     loss: Loss,
     base: Array,
     tau: float,
-    stop: Stop,
+    goal: float,
     max_iter: int,
 ) -> tuple[Iterate, float]:
     """Minimise a loss plus tau times the divergence from a base.
@@ -59,8 +59,8 @@ def penalised(
         Potentials of the base distribution.
     tau : float > 0
         Strength of the penalty.
-    stop : callable
-        Told objective, certified gap and number of oracle calls.
+    goal : float
+        Certified gap to stop at.
     max_iter : int
         Largest number of oracle calls.
 
@@ -71,7 +71,7 @@ def penalised(
     """
     search = _Search(oracle, loss, base, tau)
     best, objective, gap = search.at(search.z), search.loss_at_z, np.inf
-    for t in range(max_iter):
+    for _ in range(max_iter):
         try:
             accepted = search.step()
         except ValueError:  # potentials so large that nothing is left of them
@@ -84,7 +84,7 @@ def penalised(
         if value < objective:
             best, objective = search.at(search.z), value
         gap = objective - search.bound
-        if stop(objective, gap, t + 1):
+        if gap <= goal:
             break
     found = Iterate(best[0], best[1], best[2], max(gap, 0.0), True)
     return found, objective

@@ -164,7 +164,7 @@ def _penalised_custom(
         raise ValueError(f"A custom loss with tau > 0 cannot use solver={solver!r}.")
     custom, _ = _losses(problem, loss)
     found, objective = penalised(
-        problem.oracle, custom, problem.base, tau, _Stop(goal, -np.inf), max_iter
+        problem.oracle, custom, problem.base, tau, goal, max_iter
     )
     return Found(
         found.potentials,

@@ -17,11 +17,13 @@ or k^2 of 1 + 4 + ... + (T - 1)^2: so the budget is shared out exactly, and eta 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, log, sqrt
 
 from skdp.pgm.budget import Budget
 
 __all__ = ["DrawSchedule", "plan_draws"]
+
+#: Learning rate, rounds per draw, and the most of both, unless told otherwise.
+_RATE, _RATIO, _MOST = 4.0, 20, (500, 100)
 
 
 @dataclass(frozen=True)
@@ -66,24 +68,26 @@ class DrawSchedule:
 def plan_draws(
     budget: Budget,
     n_records: int,
-    n_queries: int,
     n_rounds: int | str,
     n_draws: int | str,
     eta: float | str,
 ) -> DrawSchedule:
     """Choose what is "auto", so that the budget is spent exactly.
 
+    By default eta is about 4 and there are 20 times as many rounds as draws in each,
+    but no more than 500 and 100.
+
     Parameters
     ----------
     budget : Budget
         Of the whole run.
-    n_records, n_queries : int
+    n_records : int
         Public.
     n_rounds, n_draws : int or "auto"
         T and s.
     eta : float or "auto"
-        Learning rate. If it is given, one of the others is the largest whole number
-        that the budget allows, and eta is raised a little until it is spent.
+        Learning rate. If it is given, the others that are not are the largest whole
+        numbers that the budget allows, and eta is raised until it is spent.
 
     Returns
     -------
@@ -103,26 +107,35 @@ def plan_draws(
     degree = 1 if budget.is_pure else 2
     # eta**degree * s * (1**degree + ... + (T - 1)**degree) is what there is to spend.
     means = budget.total * (n_records / 2 if degree == 1 else 2 * n_records**2)
+    rate = _RATE if isinstance(eta, str) else float(eta)
+    rounds, draws = _most(means / rate**degree, degree, n_rounds, n_draws)
     if isinstance(eta, str):
-        default = _default(means, degree, n_queries, n_rounds)
-        rounds = default[0] if isinstance(n_rounds, str) else n_rounds
-        draws = default[1] if isinstance(n_draws, str) else n_draws
-    else:
-        allowed = means / eta**degree
-        draws = _default(means, degree, n_queries, n_rounds)[1]
-        draws = draws if isinstance(n_draws, str) else n_draws
-        if isinstance(n_rounds, str):
-            rounds = _most_rounds(allowed / draws, degree)
-        else:
-            rounds, draws = n_rounds, int(allowed / _volume(n_rounds, degree))
-        if rounds < 2 or draws < 1:
-            raise ValueError(
-                f"learning_rate={eta} is too large for this budget and "
-                f"{n_records} records: not even two rounds of one draw are paid for."
-            )
-    return DrawSchedule(
-        rounds, draws, (means / (draws * _volume(rounds, degree))) ** (1 / degree)
-    )
+        limits = [
+            most if isinstance(asked, str) else asked
+            for asked, most in zip((n_rounds, n_draws), _MOST, strict=True)
+        ]
+        rounds = max(2, min(rounds, limits[0]))
+        draws = max(1, min(draws, limits[1]))
+    elif rounds < 2 or draws < 1:
+        raise ValueError(
+            f"learning_rate={eta} is too large for this budget and {n_records} "
+            "records: it does not pay for two rounds of one draw, or for those asked."
+        )
+    whole = draws * _volume(rounds, degree)
+    return DrawSchedule(rounds, draws, (means / whole) ** (1 / degree))
+
+
+def _most(
+    allowed: float, degree: int, n_rounds: int | str, n_draws: int | str
+) -> tuple[int, int]:
+    """Return the largest whole numbers with s * volume(T) <= allowed."""
+    if not isinstance(n_rounds, str):
+        draws = int(allowed / _volume(n_rounds, degree))
+        return n_rounds, draws if isinstance(n_draws, str) else n_draws
+    if isinstance(n_draws, str):
+        power = degree + 1  # the volume of T is about T**power/power
+        n_draws = max(1, round((allowed * power / _RATIO**power) ** (1 / (power + 1))))
+    return _most_rounds(allowed / n_draws, degree), n_draws
 
 
 def _volume(n_rounds: int, degree: int) -> int:
@@ -134,18 +147,10 @@ def _volume(n_rounds: int, degree: int) -> int:
 
 
 def _most_rounds(volume: float, degree: int) -> int:
-    """Return the largest T whose powers add up to no more."""
-    n_rounds = 1
-    step = 1 << 20
+    """Return the largest T, from 1 on, whose volume is no more."""
+    n_rounds, step = 1, 1 << 20
     while step:
         if _volume(n_rounds + step, degree) <= volume:
             n_rounds += step
-        else:
-            step //= 2
+        step //= 2
     return n_rounds
-
-
-def _default(
-    means: float, degree: int, n_queries: int, n_rounds: int | str
-) -> tuple[int, int]:
-    raise NotImplementedError

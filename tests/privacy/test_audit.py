@@ -360,9 +360,7 @@ CASES = {
     "exponential, radius": Case(
         moments([0, 0], [1, 1], common=0.75), radius, 0.4, n_broken_runs=4000
     ),
-    "exponential, draws for gaps": Case(
-        counts((4, 0), (3, 1)), drawn_gaps, 0.55
-    ),
+    "exponential, draws for gaps": Case(counts((4, 0), (3, 1)), drawn_gaps, 0.55),
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=2.0), 0.8
     ),

@@ -139,7 +139,6 @@ class DualQuery(Strategy):
         schedule = plan_draws(
             session.budget,
             session.public.n_records,
-            len(game.queries),
             self.n_rounds,
             self.samples_per_round,
             self.learning_rate,
@@ -175,7 +174,10 @@ class _Game:
         largest = max(asked.weights)
         self.weights = [weight / largest for weight in asked.weights]
         self.queries = SingleQueries(
-            Domain.from_schema(schema), asked.cliques, asked.linear(schema), self.weights
+            Domain.from_schema(schema),
+            asked.cliques,
+            asked.linear(schema),
+            self.weights,
         )
         self.answers = np.zeros(len(self.queries))  # of the records so far, added up
         # Public: for the free round, and to choose among records that are as good.
