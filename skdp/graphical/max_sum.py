@@ -127,7 +127,7 @@ def max_sum(
     classes = {name: _classes(domain, name, terms, rng) for name in domain.names}
     first = {name: groups[0] for name, groups in classes.items()}
     tables = _added_up(domain, terms, first)
-    reduced = Domain(domain.names, [len(first[name]) for name in domain.names])
+    reduced = Domain(domain.names, tuple(len(first[name]) for name in domain.names))
     plan = best_elimination(reduced, list(tables))
     exact = plan.work <= max_cells
     if exact:

@@ -132,10 +132,11 @@ def _most(
     if not isinstance(n_rounds, str):
         draws = int(allowed / _volume(n_rounds, degree))
         return n_rounds, draws if isinstance(n_draws, str) else n_draws
-    if isinstance(n_draws, str):
-        power = degree + 1  # the volume of T is about T**power/power
-        n_draws = max(1, round((allowed * power / _RATIO**power) ** (1 / (power + 1))))
-    return _most_rounds(allowed / n_draws, degree), n_draws
+    if not isinstance(n_draws, str):
+        return _most_rounds(allowed / n_draws, degree), n_draws
+    power = degree + 1  # the volume of T is about T**power/power
+    draws = max(1, round((allowed * power / _RATIO**power) ** (1 / (power + 1))))
+    return _most_rounds(allowed / draws, degree), draws
 
 
 def _volume(n_rounds: int, degree: int) -> int:
