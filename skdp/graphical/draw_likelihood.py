@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 #: Exponentials are inverted up to here, and shifted beyond it.
 _LARGEST_EXPONENT = 300.0
 #: Numbers that are worked on at a time, and that are kept between evaluations.
-_BLOCK, _MAX_KEPT = 2**17, 2**24
+_BLOCK, _MAX_KEPT = 2**16, 2**24
 
 
 class DrawLikelihood:
@@ -65,17 +65,19 @@ class DrawLikelihood:
             - np.bincount(drawn[drawn >= m] - m, minlength=m)
             for drawn in draws
         ]
-        # The drawn queries' exponents add up to slope @ answers - constant.
+        # The exponents of the drawn queries add up to slope @ answers - constant.
         self._slope, self._constant, first = np.zeros(m), 0.0, 0
         self._kept: list[Array] | None = None
         for behind in self._blocks():
             drawn = np.array(signs[first : first + len(behind)])
             steps = eta * np.arange(first, first + len(behind))
             self._slope += steps @ drawn
-            self._constant += eta * float((drawn * behind).sum())
+            self._constant += float((drawn * behind).sum())
             first += len(behind)
         if len(draws) * m <= _MAX_KEPT:
             self._kept = list(self._blocks())
+        largest = eta * len(draws) * max(queries.weights)
+        self._is_small = largest <= _LARGEST_EXPONENT
 
     @property
     def sigma(self) -> float:
@@ -92,22 +94,22 @@ class DrawLikelihood:
         return self.n_records * sqrt(len(self.queries) / information)
 
     def _blocks(self) -> Iterator[Array]:
-        """Yield the sums of the scaled queries over the records before each round.
+        """Yield the public part of the exponents, one row per round.
 
-        In blocks of rounds, one row each, that hold few numbers.
+        It is eta times the sum of the scaled queries over the records so far; in
+        blocks of rounds that hold few numbers.
         """
         if self._kept is not None:
             yield from self._kept
             return
         n_rounds, m = len(self.n_draws), len(self.queries)
         size = max(1, _BLOCK // m)
-        behind = np.zeros(m)
+        behind, factor = np.zeros(m), self.eta * self.queries.scales
         for first in range(0, n_rounds, size):
             block = np.empty((min(size, n_rounds - first), m))
             for row, k in enumerate(range(first, first + len(block))):
                 if k:
-                    record = self.records[k - 1]
-                    behind += self.queries.scales * self.queries.of_record(record)
+                    behind += factor * self.queries.of_record(self.records[k - 1])
                 block[row] = behind
             yield block
 
@@ -132,22 +134,25 @@ class DrawLikelihood:
         value = self._constant - float(self._slope @ answers)
         slope = -self._slope
         for behind in self._blocks():
-            k = np.arange(first, first + len(behind), dtype=np.float64)
+            steps = self.eta * np.arange(first, first + len(behind))
             n_draws = self.n_draws[first : first + len(behind)]
-            exponents = np.multiply.outer(k, answers)
+            exponents = np.multiply.outer(steps, answers)
             exponents -= behind
-            log_z, difference = _log_normalisers(self.eta * exponents)
-            value += float(n_draws @ log_z)
-            slope += (self.eta * k * n_draws) @ difference
+            shift, rise, fall = self._exponentials(exponents)
+            total = rise.sum(axis=1) + fall.sum(axis=1)
+            value += float(n_draws @ (shift + np.log(total)))
+            shares = steps * n_draws / total
+            slope += shares @ rise
+            slope -= shares @ fall
             first += len(behind)
         return value, queries.adjoint(factor * slope)
 
-
-def _log_normalisers(exponents: Array) -> tuple[Array, Array]:
-    """Return log Z, and by how much each query is likelier than its negation."""
-    top = np.abs(exponents).max(axis=1)
-    shift = np.where(top > _LARGEST_EXPONENT, top, 0.0)
-    rise = np.exp(exponents - shift[:, None])
-    fall = 1.0 / rise if not shift.any() else np.exp(-exponents - shift[:, None])
-    total = rise.sum(axis=1) + fall.sum(axis=1)
-    return shift + np.log(total), (rise - fall) / total[:, None]
+    def _exponentials(self, exponents: Array) -> tuple[Array, Array, Array]:
+        """Return the exponentials of numbers and their negatives, less a shift."""
+        shift = np.zeros(len(exponents))
+        if self._is_small:
+            rise = np.exp(exponents, out=exponents)
+            return shift, rise, 1.0 / rise
+        shift = np.abs(exponents).max(axis=1)
+        rise = np.exp(exponents - shift[:, None])
+        return shift, rise, np.exp(-exponents - shift[:, None])

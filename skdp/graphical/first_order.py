@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 from skdp.graphical.losses import Loss
 from skdp.graphical.oracle import MarginalOracle
 
-__all__ = [
-    "Iterate",
-    "Stop",
-    "accelerated",
-    "dual_averaging",
-    "largest_divergence",
-    "mirror_descent",
-]
+__all__ = ["Iterate", "Stop", "accelerated", "dual_averaging", "mirror_descent"]
 
 Array = NDArray[np.float64]
 #: Told loss, certified gap and number of oracle calls; True ends the search.
@@ -81,7 +74,7 @@ def mirror_descent(
         Exact.
     """
     mu, log_z = oracle(theta)
-    distance = largest_divergence(oracle, theta, log_z)
+    distance = _distance(oracle, theta, log_z)
     value, gradient = loss.value_and_gradient(mu)
     smallest = 1.0 / (loss.smoothness * oracle.total)
     step, travelled = smallest, 0.0
@@ -165,7 +158,7 @@ def accelerated(
         Averaged marginals, which belong to a distribution that has other potentials.
     """
     z, log_z = oracle(theta)
-    distance, total = largest_divergence(oracle, theta, log_z), oracle.total
+    distance, total = _distance(oracle, theta, log_z), oracle.total
     bound = smoothness = loss.smoothness
     weight = 0.0
     best = Iterate(z, theta, loss.value_and_gradient(z)[0], np.inf, False)
@@ -202,23 +195,8 @@ def accelerated(
     return best
 
 
-def largest_divergence(oracle: MarginalOracle, theta: Array, log_z: float) -> float:
-    """Bound n KL(p || p_theta) over all distributions p on its support.
-
-    Parameters
-    ----------
-    oracle : MarginalOracle
-        Knows the cliques.
-    theta : ndarray of shape (n_cells,)
-        Potentials.
-    log_z : float
-        Logarithm of their normalising constant.
-
-    Returns
-    -------
-    float
-        The bound.
-    """
+def _distance(oracle: MarginalOracle, theta: Array, log_z: float) -> float:
+    """Bound n KL(p || p_theta) over all distributions p on its support."""
     lowest = 0.0
     for place in oracle.layout.slices():
         lowest += float(np.min(theta[place], initial=0.0, where=theta[place] > -np.inf))

@@ -6,9 +6,9 @@ gradients g, with G = sum a g and A = sum a, the potentials are base - G/(n + ta
 where the plain method has base - G/n. As n + tau A grows, steps may grow with it, and
 the gap shrinks geometrically (Nesterov 2013, here with a Bregman divergence).
 
-That distribution z minimises the sum of a (L(u) + <g, . - u>) + (n + tau A) D, in which
-the first terms are below a L. So the value there, less n times the largest D, is below
-A times the minimum of F: this is the certificate.
+The certificate is the tangent of L at a point u: as L is above it, the minimum of
+L(u) + <g, p - u> + tau D(p) over all p, which is that of potentials base - g/tau, is
+below the minimum of F.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.graphical.first_order import Iterate, largest_divergence
+from skdp.graphical.first_order import Iterate
 from skdp.graphical.losses import Loss
 from skdp.graphical.oracle import MarginalOracle
 
@@ -27,6 +27,8 @@ __all__ = ["penalised"]
 
 Array = NDArray[np.float64]
 _SHRINK = 0.7
+#: Steps from one certificate to the next.
+_STEPS = 10
 
 
 @dataclass
@@ -99,15 +101,14 @@ class _Search:
     base: Array
     tau: float
     weight: float = 0.0
-    constant: float = 0.0
     bound: float = -np.inf
+    n_steps: int = 0
     smoothness: float = field(init=False)
 
     def __post_init__(self) -> None:
         marginals, log_z = self.oracle(self.base)
         zero = np.zeros_like(self.base)
         self.base_log_z, self.smoothness = log_z, self.loss.smoothness
-        self.farthest = largest_divergence(self.oracle, self.base, log_z)
         self.z = _Point(zero, marginals, log_z, 0.0)
         self.x, self.pulled = marginals, zero
 
@@ -143,8 +144,9 @@ class _Search:
         self.pulled, self.x, self.z = pulled, x, moved
         self.weight += a
         self.smoothness *= _SHRINK
-        self.constant += a * (value - float(gradient @ u))
-        self._raise_bound()
+        self.n_steps += 1
+        if self.n_steps % _STEPS == 0:
+            self._raise_bound(value - float(gradient @ u), gradient)
         return True
 
     def _point(self, shift: Array) -> _Point:
@@ -152,8 +154,8 @@ class _Search:
         rise = self.oracle.total * (log_z - self.base_log_z)
         return _Point(shift, marginals, log_z, float(shift @ marginals) - rise)
 
-    def _raise_bound(self) -> None:
-        total, z = self.oracle.total, self.z
-        lowest = self.constant + float(self.pulled @ z.marginals)
-        lowest += (total + self.tau * self.weight) * z.divergence
-        self.bound = max(self.bound, (lowest - total * self.farthest) / self.weight)
+    def _raise_bound(self, constant: float, slope: Array) -> None:
+        """Minimise a tangent plus the penalty."""
+        _, log_z = self.oracle(self.base - slope / self.tau)
+        rise = self.oracle.total * (log_z - self.base_log_z)
+        self.bound = max(self.bound, constant - self.tau * rise)

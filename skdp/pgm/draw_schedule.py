@@ -23,7 +23,7 @@ from skdp.pgm.budget import Budget
 __all__ = ["DrawSchedule", "plan_draws"]
 
 #: Learning rate, rounds per draw, and the most of both, unless told otherwise.
-_RATE, _RATIO, _MOST = 4.0, 20, (500, 100)
+_RATE, _RATIO, _MOST = 1.0, 10, (200, 100)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,10 @@ def plan_draws(
 ) -> DrawSchedule:
     """Choose what is "auto", so that the budget is spent exactly.
 
-    By default eta is about 4 and there are 20 times as many rounds as draws in each,
-    but no more than 500 and 100.
+    By default eta is about 1 and there are ten times as many rounds as draws in each,
+    but no more than 200 and 100. (Gaboardi et al. let eta, 1/sqrt(s) and, up to a
+    logarithm, 1/sqrt(T) shrink with the error that is aimed at, and so T/s is fixed.
+    On Adult, eta of 0.5 to 2 was best for prefix sums, 1 to 4 for counts.)
 
     Parameters
     ----------

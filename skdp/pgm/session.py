@@ -85,7 +85,7 @@ class ModelFitter:
         self,
         loss: LossFunction,
         cliques: Sequence[tuple[str, ...]],
-        n_answers: int,
+        expected: float,
         tau: float,
     ) -> Fit:
         """Fit a model by a loss that is not the sum of squared residuals.
@@ -96,8 +96,8 @@ class ModelFitter:
             See `skdp.graphical.fit_potentials`.
         cliques : sequence of tuple of str
             What it looks at.
-        n_answers : int
-            Number of answers behind it, of which the tolerance is a share.
+        expected : float
+            The loss that is expected at the truth, of which the tolerance is a share.
         tau : float
             What "auto" stands for, where the solver can.
 
@@ -115,7 +115,7 @@ class ModelFitter:
             cliques=cliques,
             solver=self.solver,
             tau=self.tau if self.tau != "auto" or not penalises else tau,
-            gap_tol=self.gap_tol * n_answers,
+            gap_tol=self.gap_tol * 2 * expected,
             max_model_size=self.max_model_size,
         )
 
@@ -285,7 +285,7 @@ class Session:
         self,
         loss: LossFunction,
         cliques: Sequence[tuple[str, ...]],
-        n_answers: int,
+        expected: float,
         tau: float,
     ) -> MarkovRandomField:
         """Fit a model by a custom loss; see `ModelFitter.of_loss`.
@@ -296,8 +296,8 @@ class Session:
             Of the marginals.
         cliques : sequence of tuple of str
             What it looks at.
-        n_answers : int
-            Number of answers behind it.
+        expected : float
+            The loss that is expected at the truth.
         tau : float
             Strength of the pull towards the uniform distribution, unless set.
 
@@ -306,8 +306,8 @@ class Session:
         MarkovRandomField
             Post-processing: it costs nothing.
         """
-        self.last_fit = self.fitter.of_loss(loss, cliques, n_answers, tau)
-        self.say(f"fitted a model to {n_answers} draws")
+        self.last_fit = self.fitter.of_loss(loss, cliques, expected, tau)
+        self.say("fitted a model by the likelihood of the answers")
         return self.fitter.model(self.last_fit)
 
     def fit_model(self) -> MarkovRandomField:

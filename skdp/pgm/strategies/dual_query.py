@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import log
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -156,8 +157,9 @@ class DualQuery(Strategy):
             game.draws,
             game.records,
         )
-        n_draws = sum(map(len, game.draws))
-        return session.fit_loss(loss, game.asked.cliques, n_draws, 1.0 / loss.sigma)
+        # At the truth, a draw among many queries costs about what a uniform one does.
+        expected = sum(map(len, game.draws)) * log(2 * len(game.queries))
+        return session.fit_loss(loss, game.asked.cliques, expected, 1.0 / loss.sigma)
 
 
 @dataclass
