@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import exp, expm1, sqrt
+from math import exp, expm1, nextafter, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,6 +257,8 @@ class Session:
         """
         self.budget.spend(price)
         epsilon = price if self.budget.is_pure else sqrt(8 * price)
+        while not self.budget.is_pure and epsilon**2 / 8 > price:
+            epsilon = nextafter(epsilon, 0.0)  # the root was rounded up
         return self.curator.exponential(scores, epsilon=epsilon)
 
     def draw(self, scores: Query, price: float, size: int) -> NDArray[np.intp]:

@@ -1,9 +1,21 @@
 """How a model's measurements are chosen: small objects with parameters."""
 
+from .aim import AIM
 from .base import Strategy
 from .dual_query import DualQuery
 from .fixed_marginals import FixedMarginals
+from .hdmm import HDMM
 from .independent import Independent
 from .mst import MST
+from .priv_bayes import PrivBayes
 
-__all__ = ["MST", "DualQuery", "FixedMarginals", "Independent", "Strategy"]
+__all__ = [
+    "AIM",
+    "HDMM",
+    "MST",
+    "DualQuery",
+    "FixedMarginals",
+    "Independent",
+    "PrivBayes",
+    "Strategy",
+]
