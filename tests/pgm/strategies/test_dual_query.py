@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skdp import BudgetAccountant, Ordinal, PGMEstimator, Schema
 from skdp.exceptions import ModelTooLargeError, PrivacyBudgetWarning, SchemaError
@@ -340,6 +341,18 @@ def test_nothing_to_ask():
     model = fitted(X=pd.DataFrame({"one": [1] * 5}), schema=schema)
     assert model.ledger_.total() == 0
     assert model.marginal("one").tolist() == [5.0]
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@parametrize_with_checks(
+    [
+        PGMEstimator(
+            strategy=DualQuery(4, 2, inference="synthetic_records"), random_state=0
+        )
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 # Interruptions, progress, replay ---------------------------------------------------
