@@ -191,7 +191,7 @@ def fit_potentials(
         "newton" (L2) and "lbfgs" (L1) need tau > 0. The others need tau = 0, which is
         then what "auto" means: "forest" is exact where measured tables form a forest
         joined in single columns; "mirror_descent" and "dual_averaging" are the
-        algorithms of the paper.
+        algorithms of the paper. A custom loss is "accelerated" with any tau.
     loss : {"l2", "l1"} or callable, default="l2"
         Squared residuals with inverse variances (Gaussian noise), absolute ones over
         sigma (Laplace), or a differentiable convex function of the marginals: it takes
@@ -282,16 +282,18 @@ def _tau(
     queries: Sequence[LinearQuery],
 ) -> float:
     """Return the strength of the penalty, refusing what a solver cannot do."""
-    needs_zero = callable(loss) or solver in UNPENALISED
+    custom = callable(loss)
+    needs_zero = solver in UNPENALISED and not (custom and solver == "accelerated")
     if solver not in ("auto", "newton", "lbfgs", *UNPENALISED):
         raise ValueError(f"solver {solver!r} is unknown.")
     if tau == "auto":
-        return 0.0 if needs_zero else automatic_tau(measurements, queries)
+        if custom or needs_zero:
+            return 0.0
+        return automatic_tau(measurements, queries)
     if isinstance(tau, str) or not (np.isfinite(tau) and tau >= 0):
         raise ValueError(f'tau must be "auto" or a number from 0 on, not {tau!r}.')
     if tau > 0 and needs_zero:
-        what = "A custom loss" if callable(loss) else f"solver={solver!r}"
-        raise ValueError(f"{what} needs tau=0, not {tau!r}.")
+        raise ValueError(f"solver={solver!r} needs tau=0, not {tau!r}.")
     if tau == 0 and solver in ("newton", "lbfgs"):
         raise ValueError(f'solver={solver!r} needs tau > 0; use solver="auto".')
     return float(tau)

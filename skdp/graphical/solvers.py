@@ -24,6 +24,7 @@ from skdp.graphical.losses import (
     Loss,
     LossFunction,
 )
+from skdp.graphical.penalised_first_order import penalised
 from skdp.graphical.problem import Problem
 from skdp.graphical.recovery import explicit_potentials, polish
 from skdp.graphical.regularised_dual import DualSolution, solve_regularised_dual
@@ -133,6 +134,8 @@ def _penalised(
     max_iter: int | None,
     start: Array | None,
 ) -> Found:
+    if not isinstance(loss, str):
+        return _penalised_custom(problem, tau, solver, loss, goal, max_iter or 2000)
     name = "newton" if loss == "l2" else "lbfgs"
     if solver not in ("auto", name):
         raise ValueError(f"loss={loss!r} with tau > 0 needs solver={name!r}.")
@@ -147,6 +150,30 @@ def _penalised(
         )
         value = L1Loss(problem).value_and_gradient(found.marginals)[0]
     return _dual_found(found, value, name)
+
+
+def _penalised_custom(
+    problem: Problem,
+    tau: float,
+    solver: str,
+    loss: LossFunction,
+    goal: float,
+    max_iter: int,
+) -> Found:
+    if solver not in ("auto", "accelerated"):
+        raise ValueError(f"A custom loss with tau > 0 cannot use solver={solver!r}.")
+    custom, _ = _losses(problem, loss)
+    found, objective = penalised(
+        problem.oracle, custom, problem.base, tau, goal, max_iter
+    )
+    return Found(
+        found.potentials,
+        found.marginals,
+        found.loss,
+        objective,
+        found.gap,
+        "accelerated",
+    )
 
 
 def _dual_found(found: DualSolution, value: float, name: str) -> Found:

@@ -252,7 +252,9 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
     def _set_result(self, model: Model, session: Session) -> None:
         self.model_ = model
         self.measurements_ = tuple(session.measurements)
-        measured = dict.fromkeys(m.columns for m in self.measurements_)
+        measured = dict.fromkeys(
+            [m.columns for m in self.measurements_] + session.asked
+        )
         self.marginals_ = {columns: model.marginal(columns) for columns in measured}
         # Deviations are found by measuring and fitting again.
         self._is_repeatable = isinstance(model, MarkovRandomField) and (

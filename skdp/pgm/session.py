@@ -11,11 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import exp, expm1, nextafter, sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skdp.exceptions import PrivacyBudgetWarning
 from skdp.graphical import Domain, MarkovRandomField
-from skdp.graphical.estimation import Fit, fit_potentials
+from skdp.graphical.estimation import Fit
+from skdp.graphical.losses import LossFunction
 from skdp.graphical.measurement import LinearMeasurement
 from skdp.pgm.budget import Budget
+from skdp.pgm.model_fitter import ModelFitter
 from skdp.pgm.workload import Workload
 from skdp.privacy import Curator
 from skdp.privacy.grid import Grid
@@ -26,73 +31,6 @@ from skdp.warn import warn_user
 __all__ = ["MeasuredQuery", "ModelFitter", "Session", "noise_deviation"]
 
 MeasuredQuery = Marginal | LinearMarginal
-
-
-@dataclass(frozen=True)
-class ModelFitter:
-    """How measurements become a model; post-processing, which costs nothing.
-
-    Parameters
-    ----------
-    schema : Schema
-        The columns of the model.
-    n_records : int
-        Public.
-    solver, tau, gap_tol, max_model_size : object
-        See `skdp.graphical.estimation.fit_potentials`.
-    """
-
-    schema: Schema
-    n_records: int
-    solver: str
-    tau: float | str
-    gap_tol: float
-    max_model_size: float
-
-    def __call__(
-        self, measurements: Sequence[LinearMeasurement], warm_start: Fit | None = None
-    ) -> Fit:
-        """Fit a model.
-
-        Parameters
-        ----------
-        measurements : sequence of LinearMeasurement
-            Noisy answers.
-        warm_start : Fit or None, default=None
-            An earlier fit, of the first of these measurements.
-
-        Returns
-        -------
-        Fit
-            The potentials and the account of how they were found.
-        """
-        return fit_potentials(
-            measurements,
-            self.schema,
-            self.n_records,
-            solver=self.solver,
-            tau=self.tau,
-            gap_tol=self.gap_tol,
-            max_model_size=self.max_model_size,
-            warm_start=warm_start,
-        )
-
-    def model(self, fit: Fit) -> MarkovRandomField:
-        """Return the model of a fit, with its limit on the size of answers.
-
-        Parameters
-        ----------
-        fit : Fit
-            What a call returned.
-
-        Returns
-        -------
-        MarkovRandomField
-            The model.
-        """
-        return MarkovRandomField(
-            fit.domain, fit.potentials, fit.n_records, self.max_model_size / 10
-        )
 
 
 @dataclass
@@ -118,6 +56,8 @@ class Session:
         The noisy answers so far.
     last_fit : Fit or None
         The account of the last model.
+    asked : list of tuple of str
+        Columns that answers told something of, other than by measurements.
     """
 
     curator: Curator
@@ -126,6 +66,7 @@ class Session:
     verbose: int = 0
     measurements: list[LinearMeasurement] = field(default_factory=list)
     last_fit: Fit | None = None
+    asked: list[tuple[str, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.budget = Budget(self.curator.ledger)
@@ -201,6 +142,57 @@ class Session:
         while not self.budget.is_pure and epsilon**2 / 8 > price:
             epsilon = nextafter(epsilon, 0.0)  # the root was rounded up
         return self.curator.exponential(scores, epsilon=epsilon)
+
+    def draw(self, scores: Query, price: float, size: int) -> NDArray[np.intp]:
+        """Buy independent choices among the same candidates, as `choose` does one.
+
+        Parameters
+        ----------
+        scores : Query
+            One score per candidate.
+        price : float
+            For all draws together, in the unit of the budget; rho buys size draws of
+            epsilon = sqrt(8 rho/size) each.
+        size : int
+            Number of draws, with replacement.
+
+        Returns
+        -------
+        ndarray of int, shape (size,)
+            Indices of the chosen candidates.
+        """
+        self.budget.spend(price)
+        epsilon = price if self.budget.is_pure else sqrt(8 * price * size)
+        return self.curator.exponential(scores, epsilon=epsilon, size=size)
+
+    def fit_loss(
+        self,
+        loss: LossFunction,
+        cliques: Sequence[tuple[str, ...]],
+        expected: float,
+        tau: float,
+    ) -> MarkovRandomField:
+        """Fit a model by a custom loss; see `ModelFitter.of_loss`.
+
+        Parameters
+        ----------
+        loss : callable
+            Of the marginals.
+        cliques : sequence of tuple of str
+            What it looks at.
+        expected : float
+            The loss that is expected at the truth.
+        tau : float
+            Strength of the pull towards the uniform distribution, unless set.
+
+        Returns
+        -------
+        MarkovRandomField
+            Post-processing: it costs nothing.
+        """
+        self.last_fit = self.fitter.of_loss(loss, cliques, expected, tau)
+        self.say("fitted a model by the likelihood of the answers")
+        return self.fitter.model(self.last_fit)
 
     def fit_model(self) -> MarkovRandomField:
         """Fit a model to the measurements so far, starting from the last one.

@@ -15,13 +15,24 @@ from .arguments import whole_number
 from .budget import check_budget
 from .grid import LARGEST_STEPS, Grid, public_sensitivity
 from .purchases import LedgerEntry
-from .selection import exponential_mechanism, permute_and_flip
+from .selection import (
+    exponential_mechanism,
+    independent_exponential,
+    permute_and_flip,
+)
 from .subsets import draw_subset, draw_subset_of_size, size_utilities
 
 if TYPE_CHECKING:
     from .curator import Curator
 
-__all__ = ["exponential", "noisy_max", "subset", "subset_size", "top_k"]
+__all__ = [
+    "exponential",
+    "exponential_draws",
+    "noisy_max",
+    "subset",
+    "subset_size",
+    "top_k",
+]
 
 
 def exponential(curator: Curator, query: Query, epsilon: float) -> int:
@@ -33,6 +44,20 @@ def exponential(curator: Curator, query: Query, epsilon: float) -> int:
     if steps == 0:
         return int(np.argmax(scores))
     return exponential_mechanism(scores, epsilon, steps, curator._streams.noise)
+
+
+def exponential_draws(
+    curator: Curator, query: Query, epsilon: float, size: int
+) -> NDArray[np.intp]:
+    """Choose several times, independently; see `Curator.exponential`."""
+    epsilon, size = _checked(epsilon), whole_number(size, "size")
+    price = (epsilon, epsilon**2 / (8 * size))
+    scores, steps = _bought_scores(curator, "exponential", query, price, size)
+    if steps == 0:
+        return np.full(size, np.argmax(scores))
+    return independent_exponential(
+        scores, epsilon / size, steps, curator._streams.noise, size
+    )
 
 
 def noisy_max(curator: Curator, query: Query, epsilon: float) -> int:

@@ -19,7 +19,7 @@ from skdp.queries import PublicFacts, Query
 from .additive import gaussian, laplace
 from .aggregation import median
 from .causal_answers import CausalAnswers
-from .choice import exponential, noisy_max, top_k
+from .choice_answers import ChoiceAnswers
 from .grid import public_sensitivity
 from .ledger import PrivacyLedger
 from .process import process_token
@@ -52,7 +52,7 @@ class Access:
     query: Query
 
 
-class Curator(CausalAnswers):
+class Curator(ChoiceAnswers, CausalAnswers):
     """Holds the records and answers queries with noise.
 
     Parameters
@@ -178,80 +178,6 @@ class Curator(CausalAnswers):
             If the ledger refuses; no record was touched.
         """
         return gaussian(self, query, rho)
-
-    def exponential(self, query: Query, *, epsilon: float) -> int:
-        """Choose a candidate by the exponential mechanism.
-
-        Parameters
-        ----------
-        query : Query
-            Its answer holds a score for each candidate, the larger the better.
-        epsilon : float > 0
-            Price; also ``epsilon**2 / 8``-zCDP.
-
-        Returns
-        -------
-        int
-            Index of the chosen candidate.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger refuses; no record was touched.
-        """
-        return exponential(self, query, epsilon)
-
-    def noisy_max(self, query: Query, *, epsilon: float) -> int:
-        """Choose a candidate by report-noisy-max with exponential noise.
-
-        Drawn as permute-and-flip (McKenna, Sheldon 2020), which has the same law and
-        is never worse than the exponential mechanism.
-
-        Parameters
-        ----------
-        query : Query
-            Its answer holds a score for each candidate, the larger the better.
-        epsilon : float > 0
-            Price; pure differential privacy.
-
-        Returns
-        -------
-        int
-            Index of the chosen candidate.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger refuses; no record was touched.
-        """
-        return noisy_max(self, query, epsilon)
-
-    def top_k(self, query: Query, k: int, *, epsilon: float) -> NDArray[np.intp]:
-        """Choose k candidates, the best first, by one-shot Gumbel noise.
-
-        Drawn as k exponential mechanisms of ``epsilon / k``, each among the candidates
-        that are left, which has the same law (Durfee, Rogers 2019) and is exact.
-
-        Parameters
-        ----------
-        query : Query
-            Its answer holds a score for each candidate, the larger the better.
-        k : int
-            Number of candidates to choose.
-        epsilon : float > 0
-            Price of all k; also ``epsilon**2 / (8 k)``-zCDP.
-
-        Returns
-        -------
-        ndarray of int, shape (k,)
-            Indices of the chosen candidates.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the ledger refuses; no record was touched.
-        """
-        return top_k(self, query, k, epsilon)
 
     def median(
         self,

@@ -18,7 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .coins import bernoulli_exp_multiples
 
-__all__ = ["exponential_mechanism", "permute_and_flip"]
+__all__ = [
+    "exponential_mechanism",
+    "independent_exponential",
+    "permute_and_flip",
+]
 
 _LARGEST_SCORE = 2**62  # so that the difference of two scores fits 64 bits
 _FIRST_BATCH, _LARGEST_BATCH = 32, 2**15
@@ -69,15 +73,60 @@ def exponential_mechanism(
     >>> exponential_mechanism([0, 900, 3], 1.0, 1, np.random.default_rng(0))
     1
     """
+    return int(independent_exponential(scores, epsilon, sensitivity, rng, 1)[0])
+
+
+def independent_exponential(
+    scores: ArrayLike,
+    epsilon: Fraction | float,
+    sensitivity: int,
+    rng: np.random.Generator,
+    size: int,
+) -> NDArray[np.intp]:
+    """Draw independently, with replacement, from the exponential mechanism.
+
+    Proposals are accepted independently of each other, so that the accepted ones in
+    their order are independent draws from its law, of which the first are taken.
+
+    Parameters
+    ----------
+    scores : array-like of int, shape (n_candidates,)
+        The utilities u, larger is better.
+    epsilon : Fraction or float
+        Privacy loss of each draw; a float is taken at its exact value.
+    sensitivity : int
+        Delta: how far one record can move any one score.
+    rng : numpy.random.Generator
+        Where the random bits come from.
+    size : int
+        Number of draws.
+
+    Returns
+    -------
+    ndarray of int, shape (size,)
+        The chosen indices.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `exponential_mechanism`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> independent_exponential([0, 900, 899], 9.0, 1, rng, 3)
+    array([1, 1, 1])
+    """
     gaps = _gaps(scores)
     rate = _rate(epsilon, sensitivity)
-    batch = _FIRST_BATCH
-    while True:
+    batch, found = _FIRST_BATCH, np.empty(0, dtype=np.intp)
+    while len(found) < size:
         proposals = rng.integers(0, gaps.size, size=batch)
         accepted = bernoulli_exp_multiples(rate, gaps[proposals], rng)
-        if accepted.any():
-            return int(proposals[accepted.argmax()])
+        found = np.append(found, proposals[accepted])
         batch = min(2 * batch, _LARGEST_BATCH)
+    return found[:size]
 
 
 def permute_and_flip(

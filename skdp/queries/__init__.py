@@ -1,5 +1,6 @@
 """Questions about records, each with a sensitivity proved from public facts alone."""
 
+from .answer_gaps import AnswerGaps
 from .base import Batch, PublicFacts, Query, all_queries
 from .cross_moments import FREE_WEIGHT, CrossMoments, MomentErrors
 from .dependence import (
@@ -22,6 +23,7 @@ from .scores import MarginalDistances
 from .total_variation import TotalVariationDependence
 
 __all__ = [
+    "AnswerGaps",
     "Batch",
     "CrossMoments",
     "DependenceEvidence",

@@ -53,6 +53,7 @@ from skdp.privacy import (
 )
 from skdp.queries import (
     FREE_WEIGHT,
+    AnswerGaps,
     CrossMoments,
     IndependenceMargins,
     Interactions,
@@ -278,6 +279,12 @@ def radius(curator):
     return curator.exponential(query, epsilon=2.0)
 
 
+def drawn_gaps(curator):
+    # One synthetic record agrees with all records of the one world.
+    gaps = AnswerGaps([LinearMarginal("a", [[1, 0]])], [[1]], 1)
+    return int(curator.exponential(gaps, epsilon=2.0, size=1)[0])
+
+
 def laplace_counts(curator):
     no, yes = curator.laplace(Marginal("a"), epsilon=2.0)
     return np.clip(no, 1, 2) - np.clip(yes, 0, 1)  # a function of the likelihood
@@ -393,6 +400,7 @@ CASES = {
     "exponential, radius": Case(
         moments([0, 0], [1, 1], common=0.75), radius, 0.4, n_broken_runs=4000
     ),
+    "exponential, draws for gaps": Case(counts((4, 0), (3, 1)), drawn_gaps, 0.55),
     "noisy max": Case(
         counts((1, 1), (0, 2)), lambda c: c.noisy_max(Marginal("a"), epsilon=2.0), 0.8
     ),
@@ -466,6 +474,7 @@ def halve_the_noise(monkeypatch):
     rescale(skdp.privacy.additive, "discrete_laplace", 0, Fraction(1, 2))
     rescale(skdp.privacy.additive, "discrete_gaussian", 0, Fraction(1, 4))
     rescale(skdp.privacy.choice, "exponential_mechanism", 1, 2)
+    rescale(skdp.privacy.choice, "independent_exponential", 1, 2)
     rescale(skdp.privacy.choice, "permute_and_flip", 1, 2)
     rescale(skdp.privacy.choice, "draw_subset", 1, 2)
     rescale(skdp.privacy.choice, "draw_subset_of_size", 2, 2)

@@ -118,3 +118,37 @@ def test_a_false_claim_of_no_sensitivity_leaks_nothing() -> None:
 
     answer = curator_of(0).laplace(Liar("a"), epsilon=1.0)
     assert answer.tolist() == [8, 0, 0, 0]  # of made-up records
+
+
+def test_draws_have_the_law_of_single_choices_and_one_price() -> None:
+    curator, epsilon = curator_of(0, 1e9), 2.4
+    drawn = curator.exponential(Marginal("a"), epsilon=6000 * epsilon, size=6000)
+    weights = np.exp(epsilon * np.array(COUNTS) / 2)
+    seen = np.bincount(drawn, minlength=4)
+    assert chisquare(seen, 6000 * weights / weights.sum()).pvalue > 1e-3
+    assert chisquare(seen, 6000 * weights**2 / (weights**2).sum()).pvalue < 1e-6
+    # Independent of each other: pairs have the product of the laws.
+    pairs = np.bincount(4 * drawn[::2] + drawn[1::2], minlength=16)
+    law = np.outer(weights, weights).ravel() / weights.sum() ** 2
+    assert chisquare(pairs, 3000 * law).pvalue > 1e-3
+    (entry,) = curator.ledger.entries
+    assert (entry.epsilon, entry.parts) == (6000 * epsilon, ((epsilon, 6000),))
+    assert entry.rho == pytest.approx(6000 * epsilon**2 / 8)
+    assert len(curator.trace) == 1
+
+
+@pytest.mark.parametrize("size", [0, 1.5, -1, True])
+def test_other_sizes_are_refused(size) -> None:
+    curator = curator_of(0)
+    with pytest.raises(ValueError, match="size must be"):
+        curator.exponential(Marginal("a"), epsilon=1.0, size=size)
+    assert len(curator.ledger) == len(curator.trace) == 0
+
+
+def test_a_refused_draw_touches_nothing_and_a_constant_is_free() -> None:
+    curator = curator_of(0)
+    with pytest.raises(BudgetExceededError):
+        curator.exponential(Marginal("a"), epsilon=11.0, size=2)
+    assert len(curator.trace) == 0
+    assert curator.exponential(Marginal("one"), epsilon=1.0, size=3).tolist() == 3 * [0]
+    assert len(curator.ledger) == 0

@@ -14,6 +14,7 @@ import skdp.queries
 from skdp.exceptions import SchemaError
 from skdp.graphical import Domain, MarkovRandomField
 from skdp.queries import (
+    AnswerGaps,
     Batch,
     CrossMoments,
     Diagonal,
@@ -90,6 +91,7 @@ MOMENTS = {
 @pytest.mark.parametrize("name, kind", all_queries())
 def test_queries_are_frozen_hashable_values(name, kind):
     query = {
+        "AnswerGaps": lambda: AnswerGaps([LinearMarginal("a", [[1, 0]])], [[2.0]], 3),
         "Batch": lambda: Batch([Marginal("a")]),
         "Interactions": lambda: Interactions(["a", "b"]),
         "IndependenceMargins": lambda: IndependenceMargins(
@@ -118,6 +120,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
 OWN = {
     "x", "y", "given", "names", "pairs", "queries", "edges", "test",
     "query", "marginals", "tables", "weights", "penalties", "model", "candidates",
+    "answers", "n_synthetic",
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import pytest
 from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.linear_queries import Kronecker
 from skdp.queries import (
+    AnswerGaps,
     Batch,
     DependenceEvidence,
     IndependenceMargins,
@@ -190,6 +191,18 @@ def linear_examples(shape):
     ]
 
 
+def gaps_examples(shape):
+    """Return gaps that are whole numbers, of scaled queries, and of constant ones."""
+    linear = linear_examples(shape)
+    answers = [np.arange(query.query.shape[0]) for query in linear]
+    return [
+        AnswerGaps(linear[:2], answers[:2], 3),
+        AnswerGaps(linear, answers, 2, [1.0, 0.5, 1.0, 2.0, 0.3]),
+        AnswerGaps([LinearMarginal("x", np.full((1, shape[1]), 7.0))], [[1.0]], 4),
+        AnswerGaps(linear[:2], answers[:2], 0),
+    ]
+
+
 def distances_example(shape, weights=None):
     """Return distances from uneven tables, one of them with merged levels."""
     marginals = [
@@ -232,6 +245,7 @@ def examples(kind, shape):
             Batch((Marginal("x"), Marginal("x"), Marginal(()))),
             Batch((KendallDependence("x", "y"), SpearmanDependence("x", "z"))),
         ],
+        AnswerGaps: gaps_examples(shape),
         LinearMarginal: linear_examples(shape),
         MarginalDistances: [
             distances_example(shape),

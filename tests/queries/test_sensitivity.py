@@ -24,6 +24,7 @@ from support.moment_queries import MOMENT_STRATEGIES, neighbours
 from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.linear_queries import Kronecker
 from skdp.queries import (
+    AnswerGaps,
     Batch,
     DependenceEvidence,
     IndependenceMargins,
@@ -171,6 +172,19 @@ def distances(draw, schema):
 
 
 @st.composite
+def gaps(draw, schema):
+    """Draw gaps of queries of any kind, scaled or not, from any synthetic answers."""
+    queries = draw(st.lists(linear_marginals(schema), min_size=1, max_size=3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    k = draw(st.integers(0, 5))
+    answers = [k * rng.normal(size=query.query.shape[0]) for query in queries]
+    if draw(st.booleans()):
+        answers = [np.rint(answer) for answer in answers]
+    weights = draw(st.none() | st.just(rng.uniform(0.1, 3, len(queries))))
+    return AnswerGaps(queries, answers, k, weights)
+
+
+@st.composite
 def model_distances(draw, schema):
     """Draw distances from a model of any total, with zeros, connected or not."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -242,6 +256,7 @@ def evidence(names):
 
 
 STRATEGIES = {
+    AnswerGaps: gaps,
     Batch: batches,
     DependenceEvidence: evidence,
     IndependenceMargins: margins,
@@ -261,7 +276,7 @@ STRATEGIES = {
 
 
 # These need to know the levels.
-BY_SCHEMA = (LinearMarginal, MarginalDistances, ModelDistances)
+BY_SCHEMA = (AnswerGaps, LinearMarginal, MarginalDistances, ModelDistances)
 
 
 def instances(kind, schema):

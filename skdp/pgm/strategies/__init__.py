@@ -2,6 +2,7 @@
 
 from .aim import AIM
 from .base import Strategy
+from .dual_query import DualQuery
 from .fixed_marginals import FixedMarginals
 from .hdmm import HDMM
 from .independent import Independent
@@ -12,6 +13,7 @@ __all__ = [
     "AIM",
     "HDMM",
     "MST",
+    "DualQuery",
     "FixedMarginals",
     "Independent",
     "PrivBayes",
