@@ -16,6 +16,7 @@ from .marginals import Marginal
 from .margins import IndependenceMargins, Question
 from .moments import Diagonal, MomentQuery, SecondMoments, Sums
 from .norms import NormScores, SquaredExcess
+from .query_errors import QueryErrors
 from .scores import MarginalDistances
 from .total_variation import TotalVariationDependence
 
@@ -40,6 +41,7 @@ __all__ = [
     "PairInteractions",
     "PublicFacts",
     "Query",
+    "QueryErrors",
     "Question",
     "SecondMoments",
     "SpearmanDependence",
