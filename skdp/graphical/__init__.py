@@ -2,13 +2,16 @@
 
 from .common_queries import prefix, ranges, weighted
 from .domain import Domain
+from .empirical import EmpiricalDistribution
 from .estimation import Fit, estimate, fit_potentials
 from .linear_queries import Identity, Kronecker, LinearQuery, Matrix
 from .markov_random_field import MarkovRandomField
 from .measurement import LinearMeasurement
+from .model import Model
 
 __all__ = [
     "Domain",
+    "EmpiricalDistribution",
     "Fit",
     "Identity",
     "Kronecker",
@@ -16,6 +19,7 @@ __all__ = [
     "LinearQuery",
     "MarkovRandomField",
     "Matrix",
+    "Model",
     "estimate",
     "fit_potentials",
     "prefix",

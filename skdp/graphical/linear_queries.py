@@ -98,6 +98,31 @@ class LinearQuery(ABC):
         """
 
     @abstractmethod
+    def row(self, index: int) -> LinearQuery:
+        """Return a query with a single answer.
+
+        Parameters
+        ----------
+        index : int
+            Which of the answers.
+
+        Returns
+        -------
+        LinearQuery
+            With one row; of a Kronecker product one row per factor.
+        """
+
+    @abstractmethod
+    def gram(self) -> Array:
+        """Return Q'Q, which says how the errors of cells become errors of answers.
+
+        Returns
+        -------
+        ndarray of shape (n_cells, n_cells)
+            Dense; of a Kronecker product it is the product of its factors' ones.
+        """
+
+    @abstractmethod
     def least_squares(self, answers: Array) -> Array | None:
         """Solve Q mu = y in the sense of least squares.
 
@@ -157,6 +182,15 @@ class Identity(LinearQuery):
     def column_norm(self, ord: int = 2) -> float:
         """Return 1; see `LinearQuery.column_norm`."""
         return 1.0
+
+    def row(self, index: int) -> LinearQuery:
+        """Return the indicator of a cell; see `LinearQuery.row`."""
+        cell = ([1.0], ([0], [range(self.n_cells)[index]]))
+        return Matrix(sp.csr_array(cell, shape=(1, self.n_cells)))
+
+    def gram(self) -> Array:
+        """Return the identity matrix; see `LinearQuery.gram`."""
+        return np.eye(self.n_cells)
 
     def least_squares(self, answers: Array) -> Array | None:
         """Return the answers; see `LinearQuery.least_squares`."""
@@ -231,6 +265,16 @@ class Matrix(LinearQuery):
             return float(abs(self.matrix).sum(axis=0).max())
         return float(np.sqrt(self._squared.sum(axis=0).max()))
 
+    def row(self, index: int) -> LinearQuery:
+        """Return one row of the matrix; see `LinearQuery.row`."""
+        at = range(self.shape[0])[index]
+        return Matrix(self.matrix[at : at + 1])
+
+    def gram(self) -> Array:
+        """Return the products of the columns; see `LinearQuery.gram`."""
+        products = self.matrix.T @ self.matrix
+        return np.asarray(products.toarray() if sp.issparse(products) else products)
+
     def least_squares(self, answers: Array) -> Array | None:
         """Solve by singular values; see `LinearQuery.least_squares`."""
         if self.shape[1] > _MAX_DECOMPOSED:
@@ -295,6 +339,20 @@ class Kronecker(LinearQuery):
     def column_norm(self, ord: int = 2) -> float:
         """Return the product of the factors' norms; see `LinearQuery.column_norm`."""
         return float(np.prod([factor.column_norm(ord) for factor in self.factors]))
+
+    def row(self, index: int) -> LinearQuery:
+        """Return the product of a row of each factor; see `LinearQuery.row`."""
+        sizes = [factor.shape[0] for factor in self.factors]
+        places = np.unravel_index(range(self.shape[0])[index], sizes)
+        rows = zip(self.factors, places, strict=True)
+        return Kronecker(tuple(factor.row(int(place)) for factor, place in rows))
+
+    def gram(self) -> Array:
+        """Return the product of the factors' ones; see `LinearQuery.gram`."""
+        product: Array = np.ones((1, 1))
+        for factor in self.factors:
+            product = np.asarray(np.kron(product, factor.gram()), dtype=float)
+        return product
 
     def least_squares(self, answers: Array) -> Array | None:
         """Solve factor by factor; see `LinearQuery.least_squares`."""

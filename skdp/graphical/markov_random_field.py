@@ -10,23 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdp.graphical.arguments import (
+    checked_codes,
+    checked_columns,
+    checked_evidence,
+    checked_size,
+    checked_weights,
+)
 from skdp.graphical.conditioning import conditionals, normalised
 from skdp.graphical.domain import Domain
 from skdp.graphical.factor import Factor
+from skdp.graphical.model import Codes
 from skdp.graphical.product_queries import weighted_sums
 from skdp.graphical.sampling import Method, Seed, draw_records, generator
 from skdp.graphical.size import MAX_MODEL_SIZE
 from skdp.graphical.sum_product import connected, sum_out
 
 __all__ = ["MarkovRandomField"]
-
-
-Codes = Mapping[str, int | NDArray[np.integer[Any]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,7 @@ class MarkovRandomField:
     def _checked_potential(
         self, columns: tuple[str, ...], table: ArrayLike
     ) -> NDArray[np.float64]:
-        self._checked(columns)
+        checked_columns(self.domain, columns)
         array = np.array(table, dtype=np.float64)
         if array.shape != self.domain.shape(columns):
             raise ValueError(
@@ -88,13 +92,6 @@ class MarkovRandomField:
             raise ValueError(f"The potential over {columns} holds NaN or +inf.")
         array.setflags(write=False)
         return array
-
-    def _checked(self, columns: Iterable[str]) -> tuple[str, ...]:
-        columns = (columns,) if isinstance(columns, str) else tuple(columns)
-        self.domain.shape(columns)  # raises for what it does not know
-        if len(set(columns)) < len(columns):
-            raise ValueError(f"A column is named twice: {columns}.")
-        return columns
 
     @cached_property
     def log_partition(self) -> float:
@@ -137,8 +134,32 @@ class MarkovRandomField:
         ModelTooLargeError
             If a table beyond `max_cells` would be needed; nothing was allocated.
         """
-        columns = self._checked(columns)
+        columns = checked_columns(self.domain, columns)
         return self.n_records * self._distribution(columns, {})
+
+    def marginals(
+        self, cliques: Iterable[Iterable[str]]
+    ) -> dict[tuple[str, ...], NDArray[np.float64]]:
+        """Return the expected counts over many sets of columns.
+
+        Parameters
+        ----------
+        cliques : iterable of iterables of str
+            Sets of columns.
+
+        Returns
+        -------
+        dict of tuple of str to ndarray
+            See `marginal`.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or named twice.
+        ModelTooLargeError
+            If a table beyond `max_cells` would be needed.
+        """
+        return {tuple(columns): self.marginal(columns) for columns in cliques}
 
     def conditional(
         self, columns: Iterable[str], evidence: Codes
@@ -167,34 +188,14 @@ class MarkovRandomField:
         ModelTooLargeError
             If a table beyond `max_cells` would be needed; nothing was allocated.
         """
-        columns = self._checked(columns)
+        columns = checked_columns(self.domain, columns)
         if shared := set(columns) & set(evidence):
             raise ValueError(f"{sorted(shared)} cannot be asked for and given.")
-        single, many = self._checked_evidence(evidence)
+        single, many = checked_evidence(self.domain, evidence)
         if not many:
             return self._distribution(columns, single)
         factors = [factor.restrict(single) for factor in self._factors]
         return conditionals(factors, columns, many, self._sizes, self.max_cells)
-
-    def _checked_evidence(
-        self, evidence: Codes
-    ) -> tuple[dict[str, int], dict[str, NDArray[np.intp]]]:
-        single, many = {}, {}
-        for name, given in evidence.items():
-            codes, n_levels = np.asarray(given), self.domain.size(name)
-            outside = codes.size and not 0 <= codes.min() <= codes.max() < n_levels
-            if codes.dtype.kind not in "iu" or codes.ndim > 1 or outside:
-                raise ValueError(
-                    f"Evidence on {name!r} must be a code from 0 to {n_levels - 1}, "
-                    "or a 1-d array of them."
-                )
-            if codes.ndim:
-                many[name] = codes.astype(np.intp)
-            else:
-                single[name] = int(codes)
-        if len({len(codes) for codes in many.values()}) > 1:
-            raise ValueError("Arrays of evidence must have one code per record each.")
-        return single, many
 
     def _distribution(
         self, columns: tuple[str, ...], evidence: Mapping[str, int]
@@ -231,23 +232,11 @@ class MarkovRandomField:
         ModelTooLargeError
             If a table beyond `max_cells` would be needed; nothing was allocated.
         """
-        tables = {name: self._checked_weights(name, w) for name, w in weights.items()}
+        tables = {n: checked_weights(self.domain, n, w) for n, w in weights.items()}
         log_z = self.log_partition - self._log_levels_without_factor(tables)
         sums = weighted_sums(self._factors, tables, log_z, self._sizes, self.max_cells)
         shape = [k for w in weights.values() for k in np.shape(w)[:-1]]
         return self.n_records * sums.reshape(shape)
-
-    def _checked_weights(self, name: str, weights: ArrayLike) -> NDArray[np.float64]:
-        table = np.atleast_2d(np.asarray(weights, dtype=np.float64))
-        n_levels = self.domain.size(name)
-        if table.ndim != 2 or table.shape[1] != n_levels:
-            raise ValueError(
-                f"The weights of {name!r} must have the shape ({n_levels},) or "
-                f"(k, {n_levels}), not {np.shape(weights)}."
-            )
-        if not np.isfinite(table).all():
-            raise ValueError(f"The weights of {name!r} must be finite.")
-        return table
 
     def log_probability(self, codes: ArrayLike) -> NDArray[np.float64]:
         """Return the logarithm of the probability of each record.
@@ -267,17 +256,11 @@ class MarkovRandomField:
         ValueError
             If the shape does not fit or a code is not a level's.
         """
-        array = np.asarray(codes)
-        if array.ndim != 2 or array.shape[1] != len(self.domain):
-            raise ValueError(
-                f"Records must have the shape (n, {len(self.domain)}), not "
-                f"{array.shape}."
-            )
+        array = checked_codes(self.domain, codes)
         columns = dict(zip(self.domain.names, array.T, strict=True))
-        _, checked = self._checked_evidence(columns)
         total = np.full(len(array), -self.log_partition)
         for names, table in self.potentials.items():
-            total += table[tuple(checked[name] for name in names)]
+            total += table[tuple(columns[name] for name in names)]
         return total
 
     @cached_property
@@ -324,15 +307,10 @@ class MarkovRandomField:
             If a table beyond `max_cells` would be needed; nothing was allocated.
         """
         n = round(self.n_records) if n_samples is None else n_samples
-        if n < 0 or n != int(n):
-            raise ValueError(f"n_samples must be an integer >= 0, not {n_samples!r}.")
-        if method not in ("round", "iid"):
-            raise ValueError(f"method must be 'round' or 'iid', not {method!r}.")
+        n = checked_size(n, method)
         _ = self.log_partition  # raises if there is no distribution
         rng = generator(random_state)
-        return draw_records(
-            self._factors, self.domain, int(n), method, rng, self.max_cells
-        )
+        return draw_records(self._factors, self.domain, n, method, rng, self.max_cells)
 
     def _log_levels_without_factor(self, asked: Iterable[str] = ()) -> float:
         """Add the logarithms of the sizes of columns that no factor holds."""

@@ -19,7 +19,7 @@ from skdp.graphical.factor import Factor
 from skdp.graphical.inference import batches, plan_elimination
 from skdp.graphical.sum_product import eliminate_columns
 
-__all__ = ["Method", "Seed", "draw_records", "generator"]
+__all__ = ["Method", "Seed", "draw_records", "generator", "rounded_counts"]
 
 Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 Method: TypeAlias = Literal["round", "iid"]
@@ -155,13 +155,27 @@ def _conditional(
     return p
 
 
-def _rounded(
+def rounded_counts(
     sizes: NDArray[np.intp], p: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """Round expected counts up or down at random, without bias and keeping sums.
 
     Systematic: each group's cumulated expectations are cut at whole numbers plus one
     uniform offset.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (n_groups,)
+        Records of each group.
+    p : ndarray, shape (n_groups, n_levels)
+        A distribution for each.
+    rng : numpy.random.Generator
+        The randomness.
+
+    Returns
+    -------
+    ndarray of int, shape (n_groups, n_levels)
+        Counts that sum to the sizes.
     """
     cumulated = np.cumsum(p, axis=1)
     cumulated *= sizes[:, None] / cumulated[:, -1:]
@@ -178,4 +192,4 @@ def _independent(
     return np.asarray(rng.multinomial(sizes, p), dtype=np.intp)
 
 
-_COUNTS = {"round": _rounded, "iid": _independent}
+_COUNTS = {"round": rounded_counts, "iid": _independent}

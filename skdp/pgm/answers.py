@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skdp.graphical import MarkovRandomField
+from skdp.graphical import MarkovRandomField, Model
 from skdp.graphical.sampling import Method
 from skdp.pgm.coding import GAP, codes_of, codes_with_gaps, gap_patterns
 from skdp.pgm.conditions import level_weights
@@ -34,11 +34,12 @@ class ModelAnswers(OneToOneFeatureMixin, TransformerMixin):
     fit, and has the parameters `imputation`, `delta` and `random_state`.
     """
 
-    model_: MarkovRandomField
+    model_: Model
     schema_: Schema
     measurements_: tuple[Any, ...]
     _form: FrameForm
     _fitter: ModelFitter
+    _is_repeatable: bool
 
     # Counts -----------------------------------------------------------------------
 
@@ -66,6 +67,8 @@ class ModelAnswers(OneToOneFeatureMixin, TransformerMixin):
         ------
         ValueError
             If a column is unknown or named twice.
+            Or if deviations are asked for and the strategy did not fit a graphical
+            model to measurements.
         ModelTooLargeError
             If the table would be too large.
         """
@@ -82,6 +85,12 @@ class ModelAnswers(OneToOneFeatureMixin, TransformerMixin):
 
     def _repeated_models(self) -> list[MarkovRandomField]:
         """Fit to repeated measurements, once."""
+        if not self._is_repeatable:
+            raise ValueError(
+                "return_std=True repeats the measurements of a graphical model. This "
+                "model was made in another way: use a strategy that measures, with "
+                "inference='graphical_model'."
+            )
         if not self.measurements_:
             return []
         if "_repetitions" not in vars(self):

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 
 from skdp._sklearn import Interval, StrOptions, fit_context
 from skdp.base import PrivateEstimator, all_or_nothing
+from skdp.graphical import MarkovRandomField, Model
 from skdp.graphical.size import MAX_MODEL_SIZE
 from skdp.pgm.answers import ModelAnswers
 from skdp.pgm.frames import FrameForm
@@ -83,15 +84,17 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
 
     Attributes
     ----------
-    model_ : MarkovRandomField
-        The distribution.
+    model_ : Model
+        The distribution; a `MarkovRandomField`, unless the strategy was told to combine
+        its answers in another way.
     marginals_ : dict of tuple of str to ndarray
         The model's counts over the measured columns.
     measurements_ : tuple of LinearMeasurement
         The noisy answers with the standard deviation of their noise.
     loss_ : float
-        Sum of squared standardised residuals, halved; about half the number of noisy
-        numbers, give or take its root, if the model is right.
+        Only of a graphical model, as the next three. Sum of squared standardised
+        residuals, halved; about half the number of noisy numbers, give or take its
+        root, if the model is right.
     gap_ : float
         The minimised objective is at most this far above its minimum.
     tau_ : float
@@ -243,16 +246,20 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         if self.solver in _UNPENALISED and self.tau not in (0, "auto"):
             raise ValueError(f"solver={self.solver!r} needs 'tau' = 0, not {self.tau}.")
 
-    def _set_result(self, model: Any, session: Session) -> None:
+    def _set_result(self, model: Model, session: Session) -> None:
         self.model_ = model
         self.measurements_ = tuple(session.measurements)
         measured = dict.fromkeys(m.columns for m in self.measurements_)
         self.marginals_ = {columns: model.marginal(columns) for columns in measured}
+        # Deviations are found by measuring and fitting again.
+        self._is_repeatable = isinstance(model, MarkovRandomField) and (
+            bool(session.measurements) == (session.last_fit is not None)
+        )
         if session.last_fit is not None:
             self.loss_, self.gap_ = session.last_fit.loss, session.last_fit.gap
             self.tau_ = session.last_fit.tau
             self.n_oracle_calls_ = session.last_fit.n_oracle_calls
-        elif not session.measurements:  # nothing to fit: the uniform model is exact
+        elif self._is_repeatable:  # nothing to fit: the uniform model is exact
             self.loss_ = self.gap_ = self.tau_ = 0.0
             self.n_oracle_calls_ = 0
 

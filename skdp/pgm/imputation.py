@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp.graphical import MarkovRandomField
+from skdp.graphical import Model
 from skdp.pgm.coding import GAP, gap_patterns
 from skdp.pgm.frames import Filling, decode, middles
 from skdp.records import Column, Numeric, Schema
@@ -17,7 +17,7 @@ __all__ = ["distribution_of", "fill_gaps"]
 
 
 def fill_gaps(
-    model: MarkovRandomField,
+    model: Model,
     schema: Schema,
     codes: NDArray[np.intp],
     how: str,
@@ -28,7 +28,7 @@ def fill_gaps(
 
     Parameters
     ----------
-    model : MarkovRandomField
+    model : Model
         Over the columns of the schema.
     schema : Schema
         Their levels.
@@ -68,13 +68,13 @@ def fill_gaps(
 
 
 def distribution_of(
-    model: MarkovRandomField, schema: Schema, codes: NDArray[np.intp], place: int
+    model: Model, schema: Schema, codes: NDArray[np.intp], place: int
 ) -> NDArray[np.float64]:
     """Return the distribution of a column for records with the same gaps.
 
     Parameters
     ----------
-    model : MarkovRandomField
+    model : Model
         Over the columns of the schema.
     schema : Schema
         Their levels.

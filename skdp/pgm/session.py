@@ -6,10 +6,12 @@ noisy answers; what it learned stands in `measurements`, in the order of asking.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import exp, expm1, sqrt
 
+from skdp.exceptions import PrivacyBudgetWarning
 from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.estimation import Fit, fit_potentials
 from skdp.graphical.measurement import LinearMeasurement
@@ -19,6 +21,7 @@ from skdp.privacy import Curator
 from skdp.privacy.grid import Grid
 from skdp.queries import Batch, LinearMarginal, Marginal, PublicFacts, Query
 from skdp.records import Schema
+from skdp.warn import warn_user
 
 __all__ = ["MeasuredQuery", "ModelFitter", "Session", "noise_deviation"]
 
@@ -211,6 +214,36 @@ class Session:
         self.last_fit = self.fitter(self.measurements, self.last_fit)
         self.say(f"fitted a model to {len(self.measurements)} marginals")
         return self.fitter.model(self.last_fit)
+
+    @contextmanager
+    def interruptible(self, done: Sized) -> Iterator[None]:
+        """Let the user stop a loop of rounds and keep what has been paid for.
+
+        A KeyboardInterrupt inside ends the block with a warning, unless nothing is done
+        yet: then it passes through.
+
+        Parameters
+        ----------
+        done : sized
+            What the rounds have added to so far, such as `measurements`.
+
+        Yields
+        ------
+        None
+            Around the rounds.
+        """
+        try:
+            yield
+        except KeyboardInterrupt:
+            if len(done) == 0:
+                raise
+            budget, unit = self.budget, "epsilon" if self.budget.is_pure else "rho"
+            warn_user(
+                f"Interrupted: the model is that of the answers so far, for {unit} "
+                f"{budget.total - budget.left:.4g} of {budget.total:.4g}. The rest is "
+                "unspent.",
+                PrivacyBudgetWarning,
+            )
 
     def say(self, text: str) -> None:
         """Show progress.

@@ -14,7 +14,7 @@ from math import sqrt
 
 import numpy as np
 
-from skdp.graphical import Domain, MarkovRandomField
+from skdp.graphical import Domain, MarkovRandomField, Model
 from skdp.graphical.measurement import LinearMeasurement
 
 __all__ = ["repeat_fits"]
@@ -23,7 +23,7 @@ Fitter = Callable[[list[LinearMeasurement]], MarkovRandomField]
 
 
 def repeat_fits(
-    model: MarkovRandomField,
+    model: Model,
     measurements: Sequence[LinearMeasurement],
     fit: Fitter,
     is_pure: bool,
@@ -33,7 +33,7 @@ def repeat_fits(
 
     Parameters
     ----------
-    model : MarkovRandomField
+    model : Model
         Takes the place of the records.
     measurements : sequence of LinearMeasurement
         What was measured, and how noisy.
@@ -66,9 +66,7 @@ def repeat_fits(
     return models
 
 
-def _answer(
-    measurement: LinearMeasurement, model: MarkovRandomField, domain: Domain
-) -> np.ndarray:
+def _answer(measurement: LinearMeasurement, model: Model, domain: Domain) -> np.ndarray:
     cells = model.marginal(measurement.columns)
     answers = measurement.linear(domain).dot(cells.ravel())
     return np.asarray(answers).reshape(measurement.answer.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,16 +24,19 @@ __all__ = ["MarginalDistances"]
 
 #: Model tables are rounded to multiples of this, so that distances are exact.
 _GRAIN = 2.0**-10
+#: More than the relative rounding error of a norm.
+_UP = 1 + 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class MarginalDistances(Query):
-    """How far a public model is off on each of some marginals, in L1.
+    """How far a public model is off on each of some marginals, in L1, weighted.
 
-    Score r is ``||M_r(D) - T_r||_1``, T_r being the table of the model. By the triangle
-    inequality, replacing a record changes it by at most ``||M_r(D) - M_r(D')||_1``,
-    which is 2, the L1 sensitivity of a marginal. k scores together change by at most
-    2 in Linf, 2 sqrt(k) in L2 and 2 k in L1.
+    Score r is ``w_r (||M_r(D) - T_r||_1 - b_r)``, T_r being the table of the model,
+    w_r > 0 a weight and b_r a penalty, by default 1 and 0. By the triangle inequality,
+    replacing a record changes the distance by at most ``||M_r(D) - M_r(D')||_1``,
+    which is 2, the L1 sensitivity of a marginal. So the scores together change by at
+    most 2 max w in Linf, 2 sqrt(sum w^2) in L2 and 2 sum w in L1.
 
     Parameters
     ----------
@@ -41,6 +44,10 @@ class MarginalDistances(Query):
         The candidates; a matrix of 0 and 1 with a single 1 per column merges levels.
     tables : iterable of array-like
         What the model says, in records; public. Rounded to multiples of 2^-10.
+    weights : array-like of shape (n_marginals,), optional
+        How much each marginal matters; positive, public.
+    penalties : array-like of shape (n_marginals,), optional
+        Taken off each distance, in records; public. Rounded to multiples of 2^-10.
 
     Examples
     --------
@@ -53,16 +60,18 @@ class MarginalDistances(Query):
 
     marginals: tuple[Marginal | LinearMarginal, ...]
     tables: tuple[NDArray[np.float64], ...]
+    weights: NDArray[np.float64]
+    penalties: NDArray[np.float64]
 
     def __init__(
         self,
         marginals: Iterable[Marginal | LinearMarginal],
         tables: Iterable[ArrayLike],
+        weights: ArrayLike | None = None,
+        penalties: ArrayLike | None = None,
     ) -> None:
         object.__setattr__(self, "marginals", tuple(marginals))
-        rounded = [np.asarray(table, dtype=np.float64) / _GRAIN for table in tables]
-        exact = tuple(np.rint(table) * _GRAIN for table in rounded)
-        object.__setattr__(self, "tables", exact)
+        object.__setattr__(self, "tables", tuple(map(_on_grid, tables)))
         if not self.marginals or len(self.marginals) != len(self.tables):
             raise ValueError(
                 f"There must be a table per marginal and at least one, not "
@@ -70,6 +79,15 @@ class MarginalDistances(Query):
             )
         if not all(np.isfinite(table).all() for table in self.tables):
             raise ValueError("The tables of the model must be finite.")
+        k = len(self.marginals)
+        importance = np.ones(k) if weights is None else np.array(weights, dtype=float)
+        taken_off = _on_grid(np.zeros(k) if penalties is None else penalties)
+        object.__setattr__(self, "weights", importance)
+        object.__setattr__(self, "penalties", taken_off)
+        if not importance.shape == taken_off.shape == (k,):
+            raise ValueError("There must be one weight and one penalty per marginal.")
+        if not ((importance > 0) & np.isfinite(importance + taken_off)).all():
+            raise ValueError("Weights must be positive, and all numbers finite.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MarginalDistances) and self._content == other._content
@@ -80,7 +98,7 @@ class MarginalDistances(Query):
     @property
     def _content(self) -> tuple[Any, ...]:
         tables = tuple((table.shape, table.tobytes()) for table in self.tables)
-        return self.marginals, tables
+        return self.marginals, tables, self.weights.tobytes(), self.penalties.tobytes()
 
     def __repr__(self) -> str:
         names = [marginal.names for marginal in self.marginals]
@@ -134,18 +152,16 @@ class MarginalDistances(Query):
         Returns
         -------
         ndarray, shape (n_marginals,)
-            In records.
+            In records, times the weights.
         """
-        return np.array(
-            [
-                np.abs(marginal.evaluate(records) - table).sum()
-                for marginal, table in zip(self.marginals, self.tables, strict=True)
-            ],
-            dtype=np.float64,
-        )
+        distances = [
+            np.abs(marginal.evaluate(records) - table).sum()
+            for marginal, table in zip(self.marginals, self.tables, strict=True)
+        ]
+        return np.asarray(self.weights * (np.array(distances) - self.penalties))
 
     def sensitivity(self, public: PublicFacts, ord: Norm = 1) -> float:
-        """Return 2 in Linf, 2 sqrt(k) in L2 and 2 k in L1, for k scores.
+        """Return 2 in Linf, 2 sqrt(k) in L2 and 2 k in L1, with weights in them.
 
         Parameters
         ----------
@@ -159,16 +175,23 @@ class MarginalDistances(Query):
         float
             The bound, in records; marginals of a single cell do not count.
         """
-        k = sum(m.sensitivity(public, 1) > 0 for m in self.marginals)
-        if check_norm(ord) == 1:
-            return 2.0 * k
-        return 2.0 * (sqrt(k) if ord == 2 else k > 0)
+        moves = np.array([m.sensitivity(public, 1) > 0 for m in self.marginals])
+        each = 2.0 * self.weights[moves]
+        if check_norm(ord) == inf:
+            return float(each.max(initial=0.0))
+        total = float(each.sum()) * (1.0 if self._has_unit_weights else _UP)
+        return total if ord == 1 else min(total, _UP * float(np.linalg.norm(each)))
+
+    @property
+    def _has_unit_weights(self) -> bool:
+        return bool((self.weights == 1).all())
 
     def evaluation_error(self, public: PublicFacts) -> float:
-        """Bound the rounding of a distance: 0 unless the tables are huge.
+        """Bound the rounding of a score: 0 without weights, unless tables are huge.
 
-        Counts and tables are multiples of 2^-10, and their sum is added up exactly as
-        long as it stays below 2^43.
+        Counts, tables and penalties are multiples of 2^-10, and their sum is added up
+        exactly as long as it stays below 2^43. Multiplying with a weight is rounded
+        once.
 
         Parameters
         ----------
@@ -178,8 +201,15 @@ class MarginalDistances(Query):
         Returns
         -------
         float
-            Largest absolute error, in records.
+            Largest absolute error, in units of the scores.
         """
         total = public.n_records + max(float(np.abs(t).sum()) for t in self.tables)
+        total += float(np.abs(self.penalties).max())
         n_cells = max(table.size for table in self.tables)
-        return 0.0 if total < 2.0**42 else n_cells * 2.0**-51 * total
+        added = 0.0 if total < 2.0**42 else n_cells * 2.0**-51 * total
+        multiplied = 0.0 if self._has_unit_weights else 2.0**-52 * total
+        return (added + multiplied) * float(self.weights.max())
+
+
+def _on_grid(table: ArrayLike) -> NDArray[np.float64]:
+    return np.asarray(np.rint(np.asarray(table, dtype=np.float64) / _GRAIN) * _GRAIN)

@@ -36,6 +36,11 @@ def test_all_that_is_known_of_a_query_follows_from_its_matrix(query):
     values = np.linalg.svd(matrix, compute_uv=False)
     kept = values[values > 1e-9]
     assert query.noise_gain() == pytest.approx(np.sqrt(np.mean(kept**-2.0)))
+    assert np.allclose(query.gram(), matrix.T @ matrix)
+    for index in (0, query.shape[0] - 1, -1):
+        assert np.allclose(dense(query.row(index)), matrix[index])
+    with pytest.raises(IndexError):
+        query.row(query.shape[0])
     solution = query.least_squares(answers)
     if np.linalg.matrix_rank(matrix) == query.shape[1]:
         assert np.allclose(solution, np.linalg.lstsq(matrix, answers)[0])

@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdp import Categorical, Numeric, Ordinal, PGMEstimator, Schema
-from skdp.exceptions import ModelTooLargeError, SchemaError
+from skdp.exceptions import ModelTooLargeError, PrivacyBudgetWarning
 from skdp.graphical import prefix
 from skdp.pgm import Workload
 from skdp.pgm.budget import Budget
 from skdp.pgm.merging import Merging
-from skdp.pgm.strategies import MST, FixedMarginals, Independent
+from skdp.pgm.strategies import MST, FixedMarginals, Independent, Strategy
 from skdp.privacy import PrivacyLedger, zcdp_from_dp
 from skdp.privacy.budget import as_typed
+from skdp.queries import Marginal
 
 SCHEMA = Schema([Ordinal(name, range(size)) for size, name in enumerate("abcd", 2)])
 
@@ -212,13 +213,32 @@ def test_models_too_large_are_refused_before_anything_is_spent():
         PGMEstimator(strategy=pairs, schema=ring).fit(np.tile(X[:, :1], (1, 9)))
 
 
-def test_workloads():
-    workload = Workload([("a", "b"), "c"], [2, 1])
-    assert workload.cliques == (("a", "b"), ("c",))
-    with pytest.raises(ValueError, match="positive weight"):
-        Workload(["a"], [0])
-    with pytest.raises(SchemaError, match="repeats"):
-        Workload([("a", "a")])
+class Impatient(Strategy):
+    """Is interrupted in a round, before or after it has bought something."""
+
+    def __init__(self, n_rounds=2):
+        self.n_rounds = n_rounds
+
+    def check(self, public, workload, max_model_size):
+        """Accept everything."""
+
+    def run(self, session):
+        """Measure columns, until the user has enough."""
+        with session.interruptible(session.measurements):
+            for name in SCHEMA.names[: self.n_rounds]:
+                session.measure([Marginal((name,))], session.budget.share(1, of=5))
+            raise KeyboardInterrupt
+        return session.fit_model()
+
+
+def test_an_interruption_keeps_what_was_measured():
+    model = PGMEstimator(strategy=Impatient(), schema=SCHEMA, random_state=0)
+    with pytest.warns(PrivacyBudgetWarning, match=r"epsilon 0\.4 of 1\b"):
+        model.fit(chain())
+    assert len(model.marginals_) == 2
+    assert model.ledger_.total() == pytest.approx(0.4)
+    with pytest.raises(KeyboardInterrupt):
+        PGMEstimator(strategy=Impatient(0), schema=SCHEMA).fit(chain())
 
 
 # The budget ---------------------------------------------------------------------

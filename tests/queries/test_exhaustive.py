@@ -186,7 +186,7 @@ def linear_examples(shape):
     ]
 
 
-def distances_example(shape):
+def distances_example(shape, weights=None):
     """Return distances from uneven tables, one of them with merged levels."""
     marginals = [
         Marginal(("x", "y")),
@@ -199,7 +199,7 @@ def distances_example(shape):
         np.arange(shape[1] * shape[2]).reshape(shape[1:]) / 3,
         *2 * [[0.7] * shape[0]],
     ]
-    return MarginalDistances(marginals, tables)
+    return MarginalDistances(marginals, tables, weights, [0.0, 2.0, 0.1])
 
 
 def examples(kind, shape):
@@ -211,7 +211,10 @@ def examples(kind, shape):
             Batch((KendallDependence("x", "y"), SpearmanDependence("x", "z"))),
         ],
         LinearMarginal: linear_examples(shape),
-        MarginalDistances: [distances_example(shape)],
+        MarginalDistances: [
+            distances_example(shape),
+            distances_example(shape, [1, 3, 0.3]),
+        ],
         Interactions: [Interactions(names) for names in ("xy", "zyx")],
         DependenceEvidence: [
             DependenceEvidence("x", "y", ("z",), test) for test in ("chi2", "g2")

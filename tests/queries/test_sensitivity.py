@@ -161,7 +161,9 @@ def distances(draw, schema):
             LinearMarginal(name, groups * 1.0) if merged else Marginal(name)
         )
         tables.append(5 * rng.normal(size=2 if merged else size))
-    return MarginalDistances(marginals, tables)
+    k = len(marginals)
+    weights = draw(st.none() | st.just(rng.uniform(0.1, 3, k)))
+    return MarginalDistances(marginals, tables, weights, rng.normal(size=k))
 
 
 def batches(names):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from skdp._sklearn import BaseEstimator
-from skdp.graphical import Domain, MarkovRandomField
+from skdp.graphical import Domain, Model
 from skdp.graphical.elimination import best_elimination
 from skdp.graphical.size import check_table, check_work
 from skdp.pgm.session import Session
@@ -46,7 +46,7 @@ class Strategy(BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def run(self, session: Session) -> MarkovRandomField:
+    def run(self, session: Session) -> Model:
         """Spend the budget of a session and return the model.
 
         Parameters
@@ -56,8 +56,8 @@ class Strategy(BaseEstimator, ABC):
 
         Returns
         -------
-        MarkovRandomField
-            Fitted to what was measured.
+        Model
+            Made of what was answered.
         """
 
 
