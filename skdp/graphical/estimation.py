@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skdp.graphical.base_distribution import automatic_tau
 from skdp.graphical.domain import Domain
+from skdp.graphical.level_merging import LevelMerging
 from skdp.graphical.linear_queries import LinearQuery
 from skdp.graphical.losses import LossFunction
 from skdp.graphical.markov_random_field import MarkovRandomField
 from skdp.graphical.measurement import LinearMeasurement
 from skdp.graphical.problem import Problem, make_problem
-from skdp.graphical.size import MAX_MODEL_SIZE
+from skdp.graphical.size import MAX_MODEL_SIZE, check_table
 from skdp.graphical.solvers import UNPENALISED, Found, solve
 
 if TYPE_CHECKING:
@@ -232,10 +233,17 @@ def fit_potentials(
     """
     domain = Domain.from_schema(schema)
     _check(measurements, n_records, gap_tol, loss, cliques, base)
+    merging = LevelMerging(domain, {})
     queries = [measurement.linear(domain) for measurement in measurements]
+    if not (_needs_zero(solver, loss) or tau == 0 or cliques or structural_zeros):
+        for measurement in measurements:
+            check_table(domain, measurement.columns, max_model_size / 10)
+        merging = LevelMerging.of(domain, measurements)
+        measurements = [merging.merge(measurement) for measurement in measurements]
+        queries = [measurement.linear(merging.domain) for measurement in measurements]
     strength = _tau(tau, solver, loss, measurements, queries)
     problem = make_problem(
-        domain,
+        merging.domain,
         measurements,
         float(n_records),
         base=base if strength > 0 else "uniform",
@@ -243,12 +251,16 @@ def fit_potentials(
         structural_zeros=_arrays(structural_zeros),
         max_model_size=max_model_size,
     )
+    log_sizes = merging.log_sizes(problem.layout)
+    if merging.classes:
+        problem = problem.rebased(problem.base + log_sizes)
     goal = gap_tol * max(len(problem.answers), 1) / 2.0
     start = None if warm_start is None else _start(problem, measurements, warm_start)
     found = solve(problem, strength, solver, loss, goal, max_iter, start)
     if not found.gap <= goal:
         warnings.warn(_not_converged(found, goal), ConvergenceWarning, stacklevel=3)
-    return _fit(domain, measurements, problem, strength, found)
+    found = replace(found, potentials=found.potentials - log_sizes)
+    return _fit(merging, measurements, problem, strength, found)
 
 
 def _check(
@@ -282,7 +294,7 @@ def _tau(
     queries: Sequence[LinearQuery],
 ) -> float:
     """Return the strength of the penalty, refusing what a solver cannot do."""
-    needs_zero = callable(loss) or solver in UNPENALISED
+    needs_zero = _needs_zero(solver, loss)
     if solver not in ("auto", "newton", "lbfgs", *UNPENALISED):
         raise ValueError(f"solver {solver!r} is unknown.")
     if tau == "auto":
@@ -295,6 +307,10 @@ def _tau(
     if tau == 0 and solver in ("newton", "lbfgs"):
         raise ValueError(f'solver={solver!r} needs tau > 0; use solver="auto".')
     return float(tau)
+
+
+def _needs_zero(solver: str, loss: str | LossFunction) -> bool:
+    return callable(loss) or solver in UNPENALISED
 
 
 def _arrays(
@@ -326,26 +342,31 @@ def _not_converged(found: Found, goal: float) -> str:
 
 
 def _fit(
-    domain: Domain,
+    merging: LevelMerging,
     measurements: Sequence[LinearMeasurement],
     problem: Problem,
     tau: float,
     found: Found,
 ) -> Fit:
     layout = problem.layout
-    places = list(zip(layout.cliques, layout.slices(), strict=True))
+    places = [
+        (c, place, layout.domain.shape(c))
+        for c, place in zip(layout.cliques, layout.slices(), strict=True)
+    ]
     duals: tuple[tuple[tuple[str, ...], Array], ...] = ()
     if found.dual is not None:
         pairs = zip(measurements, problem.blocks, strict=True)
         duals = tuple((m.columns, found.dual[block.answers]) for m, block in pairs)
     return Fit(
-        domain=domain,
+        domain=merging.full,
         potentials={
-            c: found.potentials[place].reshape(domain.shape(c)) for c, place in places
+            c: merging.spread(c, found.potentials[place].reshape(shape))
+            for c, place, shape in places
         },
         n_records=problem.total,
         marginals={
-            c: found.marginals[place].reshape(domain.shape(c)) for c, place in places
+            c: merging.share(c, found.marginals[place].reshape(shape))
+            for c, place, shape in places
         },
         loss=found.loss,
         objective=found.objective,

@@ -4,5 +4,6 @@ from .base import Strategy
 from .fixed_marginals import FixedMarginals
 from .independent import Independent
 from .mst import MST
+from .mwem import MWEM
 
-__all__ = ["MST", "FixedMarginals", "Independent", "Strategy"]
+__all__ = ["MST", "MWEM", "FixedMarginals", "Independent", "Strategy"]
