@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skdp.graphical.base_distribution import automatic_tau
 from skdp.graphical.domain import Domain
+from skdp.graphical.fit import Fit
 from skdp.graphical.level_merging import LevelMerging
 from skdp.graphical.linear_queries import LinearQuery
 from skdp.graphical.losses import LossFunction
@@ -32,64 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "estimate", "fit_potentials"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Potentials with the account of how they were found.
-
-    Parameters
-    ----------
-    domain : Domain
-        Columns and their numbers of levels.
-    potentials : mapping of tuple of str to ndarray
-        Log-potentials per clique, -inf where no record can be.
-    n_records : float
-        What every marginal sums to.
-    marginals : mapping of tuple of str to ndarray
-        Of the same cliques, in counts.
-    loss : float
-        Of the marginals, without the penalty. For L2 at the truth n_answers/2 +-
-        sqrt(n_answers/2) is expected.
-    objective : float
-        Loss plus penalty: what was minimised.
-    gap : float
-        `objective` is at most this far above its minimum.
-    tau : float
-        Strength of the penalty; 0 for the loss alone.
-    solver : str
-        Which solver was used.
-    n_oracle_calls : int
-        How often all marginals were computed.
-    n_answers : int
-        Number of noisy numbers.
-    duals : tuple of (tuple of str, ndarray)
-        Per measurement its columns and multipliers, for warm starts; empty where the
-        solver has none.
-    """
-
-    domain: Domain
-    potentials: Mapping[tuple[str, ...], Array]
-    n_records: float
-    marginals: Mapping[tuple[str, ...], Array]
-    loss: float
-    objective: float
-    gap: float
-    tau: float
-    solver: str
-    n_oracle_calls: int
-    n_answers: int
-    duals: tuple[tuple[tuple[str, ...], Array], ...] = field(default=(), repr=False)
-
-    def model(self) -> MarkovRandomField:
-        """Return the distribution.
-
-        Returns
-        -------
-        MarkovRandomField
-            With these potentials.
-        """
-        return MarkovRandomField(self.domain, self.potentials, self.n_records)
 
 
 def estimate(
@@ -251,15 +193,14 @@ def fit_potentials(
         structural_zeros=_arrays(structural_zeros),
         max_model_size=max_model_size,
     )
-    log_sizes = merging.log_sizes(problem.layout)
     if merging.classes:
-        problem = problem.rebased(problem.base + log_sizes)
+        sizes = merging.log_sizes(problem.layout)
+        problem = problem.rebased(problem.base + sizes)
     goal = gap_tol * max(len(problem.answers), 1) / 2.0
     start = None if warm_start is None else _start(problem, measurements, warm_start)
     found = solve(problem, strength, solver, loss, goal, max_iter, start)
     if not found.gap <= goal:
         warnings.warn(_not_converged(found, goal), ConvergenceWarning, stacklevel=3)
-    found = replace(found, potentials=found.potentials - log_sizes)
     return _fit(merging, measurements, problem, strength, found)
 
 
@@ -349,25 +290,20 @@ def _fit(
     found: Found,
 ) -> Fit:
     layout = problem.layout
-    places = [
-        (c, place, layout.domain.shape(c))
-        for c, place in zip(layout.cliques, layout.slices(), strict=True)
-    ]
+    shapes = [layout.domain.shape(clique) for clique in layout.cliques]
+    places = list(zip(layout.cliques, layout.slices(), shapes, strict=True))
     duals: tuple[tuple[tuple[str, ...], Array], ...] = ()
     if found.dual is not None:
         pairs = zip(measurements, problem.blocks, strict=True)
         duals = tuple((m.columns, found.dual[block.answers]) for m, block in pairs)
+    potentials = found.potentials - merging.log_sizes(layout)
     return Fit(
-        domain=merging.full,
-        potentials={
-            c: merging.spread(c, found.potentials[place].reshape(shape))
-            for c, place, shape in places
+        merging=merging,
+        class_potentials={c: potentials[p].reshape(shape) for c, p, shape in places},
+        class_marginals={
+            c: found.marginals[p].reshape(shape) for c, p, shape in places
         },
         n_records=problem.total,
-        marginals={
-            c: merging.share(c, found.marginals[place].reshape(shape))
-            for c, place, shape in places
-        },
         loss=found.loss,
         objective=found.objective,
         gap=found.gap,

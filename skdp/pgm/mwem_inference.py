@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp.exceptions import ModelTooLargeError
-from skdp.graphical import Domain, MarkovRandomField
+from skdp.graphical import Domain, Fit, MarkovRandomField
 from skdp.graphical.multiplicative_weights import MultiplicativeWeights
 from skdp.pgm.model_limit import ModelLimit
 from skdp.pgm.session import Session
@@ -59,11 +59,14 @@ class ModelInference:
         """
         measured = [m.columns for m in self._session.measurements]
         admitted = [cliques[k] for k in self._limit.admitted(cliques, measured)]
-        model = self.model()
+        model, fit = self.model(), self._session.last_fit
+        max_cells = self._session.fitter.max_model_size / 10
+        if fit is None:
+            return model.marginals(admitted)
         try:
-            return dict(model.marginals(admitted))
+            return fit.counts(admitted, max_cells)
         except ModelTooLargeError:
-            return _one_by_one(model, admitted)
+            return _one_by_one(fit, admitted, max_cells)
 
     def model(self) -> MarkovRandomField:
         """Fit the model.
@@ -138,12 +141,12 @@ class WeightsInference:
         self._weights, self._n_absorbed = weights, len(measured)
 
 
-def _one_by_one(model: MarkovRandomField, cliques: Sequence[Columns]) -> Tables:
+def _one_by_one(fit: Fit, cliques: Sequence[Columns], max_cells: float) -> Tables:
     """Leave out what needs a table beyond the limit; that is known from the model."""
-    tables = {}
+    tables: Tables = {}
     for clique in cliques:
         try:
-            tables[clique] = model.marginal(clique)
+            tables |= fit.counts([clique], max_cells)
         except ModelTooLargeError:
             continue
     return tables

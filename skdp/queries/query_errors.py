@@ -275,9 +275,14 @@ def _varying(
     """Return the rows whose entries are not all equal, by Cauchy and Schwarz."""
     if isinstance(marginal, Marginal):
         return slice(None) if answer.size > 1 else slice(0)
-    ones = np.ones(marginal.query.shape[1])
-    squares = ones.size * marginal.query.squared_dot(ones)
-    varies = squares > marginal.query.dot(ones) ** 2 * (1 + _EQUAL)
+    sums = squares = np.ones(1)
+    query = marginal.query
+    for part in query.factors if isinstance(query, Kronecker) else (query,):
+        ones = np.ones(part.shape[1])
+        sums = np.multiply.outer(sums, part.dot(ones)).ravel()
+        scaled = ones.size * part.squared_dot(ones)
+        squares = np.multiply.outer(squares, scaled).ravel()
+    varies = squares > sums**2 * (1 + _EQUAL)
     return slice(None) if varies.all() else np.flatnonzero(varies)
 
 
