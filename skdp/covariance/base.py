@@ -306,10 +306,17 @@ class PrivateCovariance(
         -------
         sklearn.linear_model.Ridge
             For the other columns, in their order. Post-processing.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or no other.
         """
         check_is_fitted(self)
         names = list(self.schema_.names)
         self.schema_[target]  # raises, naming the columns
+        if len(names) == 1:
+            raise ValueError(f"There is no column besides {target!r} to regress it on.")
         return fitted_ridge(self, names.index(target), alpha)
 
     def _public_facts(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from skdp.graphical.arguments import (
     checked_weights,
 )
 from skdp.graphical.domain import Domain
-from skdp.graphical.model import Codes
+from skdp.graphical.model import Codes, Model
 from skdp.graphical.sampling import Method, Seed, generator, rounded_counts
 
 __all__ = ["EmpiricalDistribution"]
@@ -27,7 +27,7 @@ _BATCH_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class EmpiricalDistribution:
+class EmpiricalDistribution(Model):
     """The distribution of one of some records, drawn at random.
 
     Parameters
@@ -72,7 +72,7 @@ class EmpiricalDistribution:
         return rows, counts / len(self.codes)
 
     def marginal(self, columns: Iterable[str]) -> NDArray[np.float64]:
-        """Return the counts over some columns; see `MarkovRandomField.marginal`."""
+        """Return the counts over some columns; see `Model.marginal`."""
         columns = checked_columns(self.domain, columns)
         rows, p = self._distinct
         shape = self.domain.shape(columns)
@@ -81,16 +81,10 @@ class EmpiricalDistribution:
         table = np.bincount(cells, weights=p, minlength=size).reshape(shape)
         return np.asarray(self.n_records * table)
 
-    def marginals(
-        self, cliques: Iterable[Iterable[str]]
-    ) -> dict[tuple[str, ...], NDArray[np.float64]]:
-        """Return many marginals; see `MarkovRandomField.marginals`."""
-        return {tuple(columns): self.marginal(columns) for columns in cliques}
-
     def conditional(
         self, columns: Iterable[str], evidence: Codes
     ) -> NDArray[np.float64]:
-        """Return a distribution given others; see `MarkovRandomField.conditional`."""
+        """Return a distribution given others; see `Model.conditional`."""
         columns = checked_columns(self.domain, columns)
         if shared := set(columns) & set(evidence):
             raise ValueError(f"{sorted(shared)} cannot be asked for and given.")
@@ -116,7 +110,7 @@ class EmpiricalDistribution:
         return table.reshape((n, *shape) if many else shape)
 
     def query(self, weights: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
-        """Answer products of per-column queries; see `MarkovRandomField.query`."""
+        """Answer products of per-column queries; see `Model.query`."""
         tables = {n: checked_weights(self.domain, n, w) for n, w in weights.items()}
         rows, p = self._distinct
         sizes = [len(table) for table in tables.values()]
@@ -136,7 +130,7 @@ class EmpiricalDistribution:
     def log_probability(self, codes: ArrayLike) -> NDArray[np.float64]:
         """Return the logarithm of each record's share; -inf for those not among them.
 
-        See `MarkovRandomField.log_probability`.
+        See `Model.log_probability`.
         """
         asked = checked_codes(self.domain, codes)
         rows, p = self._distinct
@@ -159,7 +153,7 @@ class EmpiricalDistribution:
         method: Method = "round",
         random_state: Seed = None,
     ) -> NDArray[np.intp]:
-        """Draw some of the records; see `MarkovRandomField.sample`."""
+        """Draw some of the records; see `Model.sample`."""
         n = round(self.n_records) if n_samples is None else n_samples
         n = checked_size(n, method)
         rng = generator(random_state)

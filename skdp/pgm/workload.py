@@ -80,7 +80,7 @@ class Workload:
         weights: Iterable[float] | None = None,
         queries: Iterable[Any] | None = None,
     ) -> None:
-        sets = tuple((c,) if isinstance(c, str) else tuple(c) for c in cliques)
+        sets = _as_sets(cliques)
         importance = (1.0,) * len(sets) if weights is None else tuple(weights)
         asked = (None,) * len(sets) if queries is None else tuple(queries)
         linear = tuple(None if q is None else as_linear_query(q) for q in asked)
@@ -314,6 +314,19 @@ class Workload:
             list(map(clique_errors, estimated, true, self.queries)), dtype=np.float64
         )
         return WorkloadErrors(self.cliques, self.weights, *found.T)
+
+
+def _as_sets(cliques: Iterable[Iterable[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return sets of columns as tuples; a name alone is a set of one."""
+    try:
+        if isinstance(cliques, str):
+            raise TypeError
+        return tuple((c,) if isinstance(c, str) else tuple(c) for c in cliques)
+    except TypeError:
+        raise SchemaError(
+            "Sets of columns are given as a list of lists of names, such as "
+            f"[('age', 'sex'), ('age',)]; got {cliques!r}."
+        ) from None
 
 
 def _along(column: Any, query: Callable[[int], LinearQuery]) -> LinearQuery:

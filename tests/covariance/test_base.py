@@ -126,6 +126,9 @@ def test_ridge_regression():
     assert noisy.to_ridge("b", alpha=0.5).alpha == 0.5
     with pytest.raises(SchemaError, match="'z'"):
         model.to_ridge("z")
+    alone = build("GaussianMechanismCovariance", schema=model.schema_.select(("a",)))
+    with pytest.raises(ValueError, match="no column besides 'a'"):
+        alone.fit(frame[["a"]]).to_ridge("a")
 
 
 @each

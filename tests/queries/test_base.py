@@ -108,7 +108,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
 # Matrices and the tables of a model are checked against the schema.
 OWN = {
     "x", "y", "given", "names", "pairs", "queries", "edges", "test",
-    "query", "marginals", "tables",
+    "query", "marginals", "tables", "weights", "penalties",
 }  # fmt: skip
 
 

@@ -24,7 +24,8 @@ class FixedMarginals(Strategy):
     Parameters
     ----------
     cliques : sequence of sequences of str, optional
-        The sets of columns; by default those of the estimator's workload.
+        The sets of columns; by default those of the estimator's workload, with its
+        queries.
     queries : sequence, optional
         For each set of columns a matrix with one column per cell of the marginal (see
         `skdp.graphical.linear_queries`), or None for the marginal itself.
@@ -60,19 +61,14 @@ class FixedMarginals(Strategy):
         return session.fit_model()
 
     def _asked(self, workload: Workload | None) -> list[MeasuredQuery]:
-        if self.cliques is None and workload is None:
+        if self.cliques is not None:
+            workload = Workload(self.cliques, queries=self.queries)
+        if workload is None or not workload.cliques:
             raise ValueError(
-                "FixedMarginals needs cliques=, or a workload= of the estimator."
-            )
-        given = self.cliques if self.cliques is not None else workload.cliques  # type: ignore[union-attr]
-        cliques = [(c,) if isinstance(c, str) else tuple(c) for c in given]
-        queries = [None] * len(cliques) if self.queries is None else list(self.queries)
-        if not cliques or len(queries) != len(cliques):
-            raise ValueError(
-                f"FixedMarginals needs at least one clique and a query for each, not "
-                f"{len(queries)} queries for {len(cliques)} cliques."
+                "FixedMarginals needs cliques=, or a workload= of the estimator, with "
+                "at least one set of columns."
             )
         return [
-            Marginal(clique) if query is None else LinearMarginal(clique, query)
-            for clique, query in zip(cliques, queries, strict=True)
+            Marginal(columns) if query is None else LinearMarginal(columns, query)
+            for columns, query in zip(workload.cliques, workload.queries, strict=True)
         ]
