@@ -77,7 +77,9 @@ class MultiplicativeWeights:
         touched = [group for group in self.tables if names & set(group)]
         return self.domain.sort(names.union(*touched))
 
-    def absorb(self, measurements: Iterable[LinearMeasurement]) -> MultiplicativeWeights:
+    def absorb(
+        self, measurements: Iterable[LinearMeasurement]
+    ) -> MultiplicativeWeights:
         """Update by one measurement after the other.
 
         With its answer y, the probabilities are multiplied with

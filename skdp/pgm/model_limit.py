@@ -63,9 +63,7 @@ class ModelLimit:
         if bound <= self.max_model_size / 10:  # then no table of it is larger either
             return True
         try:
-            make_plan(
-                self.domain, [*held, clique], max_model_size=self.max_model_size
-            )
+            make_plan(self.domain, [*held, clique], max_model_size=self.max_model_size)
         except ModelTooLargeError:
             self._refused.add(names)
             return False

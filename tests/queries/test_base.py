@@ -29,6 +29,7 @@ from skdp.queries import (
     PairInteractions,
     PublicFacts,
     Query,
+    QueryErrors,
     Question,
     SecondMoments,
     SquaredExcess,
@@ -95,6 +96,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
         "PairInteractions": lambda: PairInteractions([["a", "b"]]),
         "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
         "MarginalDistances": lambda: MarginalDistances([Marginal("a")], [[3.0, 4.0]]),
+        "QueryErrors": lambda: QueryErrors([Marginal("a")], [[3.0, 4.0]], [2.0]),
         **MOMENTS,
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -108,7 +110,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
 # Matrices and the tables of a model are checked against the schema.
 OWN = {
     "x", "y", "given", "names", "pairs", "queries", "edges", "test",
-    "query", "marginals", "tables", "weights", "penalties",
+    "query", "marginals", "tables", "answers", "weights", "penalties",
 }  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from skdp.queries import (
     NormalizedKendallDependence,
     PairInteractions,
     PublicFacts,
+    QueryErrors,
     Question,
     SpearmanDependence,
     TotalVariationDependence,
@@ -123,7 +124,7 @@ def matrices(draw, n_cells):
     """Draw a matrix: integers or not, of one sign or both, 0/1 merging levels."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     kind = draw(st.sampled_from(("tri", "integers", "positive", "signed", "merge")))
-    n_rows = draw(st.integers(1, 4))
+    n_rows = draw(st.sampled_from((1, 1, 2, 3, 4)))
     if kind == "tri":
         return np.tri(n_cells)
     if kind == "merge":
@@ -164,6 +165,18 @@ def distances(draw, schema):
     k = len(marginals)
     weights = draw(st.none() | st.just(rng.uniform(0.1, 3, k)))
     return MarginalDistances(marginals, tables, weights, rng.normal(size=k))
+
+
+@st.composite
+def query_errors(draw, schema):
+    """Draw errors of tables, queries and single rows against answers of any size."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    facts = PublicFacts(3, schema)
+    asked = draw(st.lists(marginals(schema.names), max_size=2))
+    asked += draw(st.lists(linear_marginals(schema), min_size=1, max_size=2))
+    answers = [5 * rng.normal(size=query.shape(facts)) for query in asked]
+    weights = draw(st.sampled_from((None, rng.uniform(0.1, 9, size=len(asked)))))
+    return QueryErrors(asked, answers, weights)
 
 
 def batches(names):
@@ -216,13 +229,14 @@ STRATEGIES = {
     MarginalDistances: distances,
     NormalizedKendallDependence: dependence(NormalizedKendallDependence),
     PairInteractions: pair_interactions,
+    QueryErrors: query_errors,
     SpearmanDependence: dependence(SpearmanDependence),
     TotalVariationDependence: dependence(TotalVariationDependence),
 }
 
 
 # These need to know the levels.
-BY_SCHEMA = (LinearMarginal, MarginalDistances)
+BY_SCHEMA = (LinearMarginal, MarginalDistances, QueryErrors)
 
 
 def instances(kind, schema):

@@ -96,7 +96,6 @@ class MWEM(Strategy):
         self, session: Session, workload: Workload, tables: Tables, price: float
     ) -> MeasuredQuery:
         """Buy the choice of a candidate, each by how far the tables are off."""
-        public = session.public
         kept = [k for k, c in enumerate(workload.cliques) if c in tables]
         cliques = [workload.cliques[k] for k in kept]
         counts = [tables[clique] for clique in cliques]
