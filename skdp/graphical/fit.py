@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp.graphical.class_model import ClassModel
 from skdp.graphical.domain import Domain
 from skdp.graphical.level_merging import LevelMerging
 from skdp.graphical.markov_random_field import MarkovRandomField
+from skdp.graphical.model import Model
 from skdp.graphical.size import MAX_MODEL_SIZE
 
 __all__ = ["Fit"]
@@ -95,35 +97,26 @@ class Fit:
         """
         return MarkovRandomField(self.domain, self.potentials, self.n_records)
 
-    def counts(
-        self, cliques: Iterable[Columns], max_cells: float = MAX_MODEL_SIZE / 10
-    ) -> dict[Columns, Array]:
-        """Return what the distribution says of any cliques, by way of the classes.
+    def compact_model(self, max_cells: float = MAX_MODEL_SIZE / 10) -> Model:
+        """Return the distribution over classes of levels, if there are any.
 
         Parameters
         ----------
-        cliques : iterable of tuple of str
-            Axes of the tables.
         max_cells : float, default=1e8
-            Largest table that may be needed on the way.
+            Largest table that an answer may need.
 
         Returns
         -------
-        dict of tuple of str to ndarray
-            The marginals of `model()`, at less cost.
-
-        Raises
-        ------
-        ModelTooLargeError
-            If a larger table would be needed.
+        Model
+            The same as `model()`, but its answers cost less.
         """
-        tables = self._over_classes(max_cells).marginals(cliques)
-        return {c: self.merging.share(c, table) for c, table in tables.items()}
-
-    def _over_classes(self, max_cells: float) -> MarkovRandomField:
-        """Return the distribution of the classes."""
         domain, potentials = self.merging.domain, dict(self.class_potentials)
         for name, sizes in self.merging.sizes.items():
             unary = np.log(sizes) + potentials.get((name,), 0.0)
             potentials[(name,)] = np.asarray(unary)
-        return MarkovRandomField(domain, potentials, self.n_records, max_cells)
+        random_field = MarkovRandomField(domain, potentials, self.n_records, max_cells)
+        return (
+            ClassModel(random_field, self.merging)
+            if self.merging.classes
+            else random_field
+        )

@@ -145,7 +145,7 @@ class LevelMerging:
         ndarray
             Over levels.
         """
-        for axis, name in enumerate(columns):
+        for axis, name in enumerate(columns, -len(columns)):
             if name in self.classes:
                 table = table.take(self.classes[name], axis=axis)
         return table
@@ -156,7 +156,7 @@ class LevelMerging:
         Parameters
         ----------
         columns : tuple of str
-            Axes of the table.
+            Last axes of the table.
         counts : ndarray
             Over classes.
 

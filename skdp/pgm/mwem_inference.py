@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp.exceptions import ModelTooLargeError
-from skdp.graphical import Domain, Fit, MarkovRandomField
+from skdp.graphical import Domain, Model
 from skdp.graphical.multiplicative_weights import MultiplicativeWeights
 from skdp.pgm.model_limit import ModelLimit
 from skdp.pgm.session import Session
@@ -26,7 +26,7 @@ class Inference(Protocol):
     def tables(self, cliques: Sequence[Columns]) -> Tables:
         """Return the counts over those cliques that could be measured next."""
 
-    def model(self) -> MarkovRandomField:
+    def model(self) -> Model:
         """Return the distribution."""
 
 
@@ -59,21 +59,18 @@ class ModelInference:
         """
         measured = [m.columns for m in self._session.measurements]
         admitted = [cliques[k] for k in self._limit.admitted(cliques, measured)]
-        model, fit = self.model(), self._session.last_fit
-        max_cells = self._session.fitter.max_model_size / 10
-        if fit is None:
-            return model.marginals(admitted)
+        model = self.model()
         try:
-            return fit.counts(admitted, max_cells)
+            return model.marginals(admitted)
         except ModelTooLargeError:
-            return _one_by_one(fit, admitted, max_cells)
+            return _one_by_one(model, admitted)
 
-    def model(self) -> MarkovRandomField:
+    def model(self) -> Model:
         """Fit the model.
 
         Returns
         -------
-        MarkovRandomField
+        Model
             Of all measurements so far.
         """
         return self._session.fit_model()
@@ -120,12 +117,12 @@ class WeightsInference:
             if weights.domain.n_cells(weights.group(clique)) <= weights.max_cells
         }
 
-    def model(self) -> MarkovRandomField:
+    def model(self) -> Model:
         """Return the last iterate.
 
         Returns
         -------
-        MarkovRandomField
+        Model
             With a potential per group of columns.
         """
         self._catch_up()
@@ -141,12 +138,12 @@ class WeightsInference:
         self._weights, self._n_absorbed = weights, len(measured)
 
 
-def _one_by_one(fit: Fit, cliques: Sequence[Columns], max_cells: float) -> Tables:
+def _one_by_one(model: Model, cliques: Sequence[Columns]) -> Tables:
     """Leave out what needs a table beyond the limit; that is known from the model."""
     tables: Tables = {}
     for clique in cliques:
         try:
-            tables |= fit.counts([clique], max_cells)
+            tables[clique] = model.marginal(clique)
         except ModelTooLargeError:
             continue
     return tables

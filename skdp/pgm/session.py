@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import exp, expm1, sqrt
 
 from skdp.exceptions import PrivacyBudgetWarning
-from skdp.graphical import Domain, MarkovRandomField
+from skdp.graphical import Domain, MarkovRandomField, Model
 from skdp.graphical.estimation import Fit, fit_potentials
 from skdp.graphical.measurement import LinearMeasurement
 from skdp.pgm.budget import Budget
@@ -77,7 +77,7 @@ class ModelFitter:
             warm_start=warm_start,
         )
 
-    def model(self, fit: Fit) -> MarkovRandomField:
+    def model(self, fit: Fit) -> Model:
         """Return the model of a fit, with its limit on the size of answers.
 
         Parameters
@@ -87,12 +87,10 @@ class ModelFitter:
 
         Returns
         -------
-        MarkovRandomField
-            The model.
+        Model
+            A `MarkovRandomField`, over classes of levels if some are never told apart.
         """
-        return MarkovRandomField(
-            fit.domain, fit.potentials, fit.n_records, self.max_model_size / 10
-        )
+        return fit.compact_model(self.max_model_size / 10)
 
 
 @dataclass
@@ -200,12 +198,12 @@ class Session:
         epsilon = price if self.budget.is_pure else sqrt(8 * price)
         return self.curator.exponential(scores, epsilon=epsilon)
 
-    def fit_model(self) -> MarkovRandomField:
+    def fit_model(self) -> Model:
         """Fit a model to the measurements so far, starting from the last one.
 
         Returns
         -------
-        MarkovRandomField
+        Model
             Post-processing: it costs nothing.
         """
         if not self.measurements:
