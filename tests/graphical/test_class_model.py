@@ -10,10 +10,10 @@ from skdp.graphical import (
     Identity,
     Kronecker,
     LinearMeasurement,
+    estimation,
     fit_potentials,
     prefix,
 )
-from skdp.graphical import estimation
 from skdp.graphical.class_model import ClassModel
 from skdp.graphical.level_merging import LevelMerging
 
