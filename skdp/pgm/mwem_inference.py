@@ -23,6 +23,10 @@ Tables = dict[Columns, NDArray[np.float64]]
 class Inference(Protocol):
     """What MWEM asks of the answers so far."""
 
+    @property
+    def n_cells(self) -> int:
+        """Return the size of the distribution, for the user."""
+
     def tables(self, cliques: Sequence[Columns]) -> Tables:
         """Return the counts over those cliques that could be measured next."""
 
@@ -43,6 +47,11 @@ class ModelInference:
         self._session = session
         domain = Domain.from_schema(session.schema)
         self._limit = ModelLimit(domain, session.fitter.max_model_size)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the junction tree."""
+        return self._limit.n_cells
 
     def tables(self, cliques: Sequence[Columns]) -> Tables:
         """Return the counts over those cliques with which the model is small enough.
@@ -95,6 +104,11 @@ class WeightsInference:
             session.fitter.max_model_size / 10,
         )
         self._n_absorbed = 0
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all tables."""
+        return sum(table.size for table in self._weights.tables.values())
 
     def tables(self, cliques: Sequence[Columns]) -> Tables:
         """Return the counts over those cliques whose groups of columns fit.

@@ -133,7 +133,8 @@ class MWEM(Strategy):
                 price = session.budget.share(1, of=2 * n_rounds)
                 chosen = self._choose(session, workload, tables, price)
                 session.say(
-                    f"round {done + 1} of {n_rounds}: chose {_described(chosen)}"
+                    f"round {done + 1} of {n_rounds}, model of {inference.n_cells} "
+                    f"cells: chose {_described(chosen)}"
                 )
                 is_last = done + 1 == n_rounds
                 session.measure([chosen], session.budget.left if is_last else price)
