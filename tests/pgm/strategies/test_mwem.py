@@ -144,7 +144,7 @@ def test_mwem_equals_a_literal_reading(candidates, n_replays, tape):
     np.testing.assert_allclose(got, literal, rtol=1e-12, atol=0)
 
 
-def assert_drawn_by(law, scores, epsilon, records, n_draws=3000):
+def assert_drawn_by(law, scores, epsilon, records, n_draws=1000):
     """Compare draws with their law, rare candidates together."""
     curator, drawn = Curator(records, PrivacyLedger(1e9), 1), []
     for _ in range(n_draws):
@@ -207,7 +207,7 @@ def test_weights_count():
 def test_with_a_large_budget_the_answers_are_right(candidates, inference):
     X = chain()
     rounds = 15 if candidates == "queries" else 6
-    options = {"n_rounds": rounds, "n_replays": 20, "workload": PAIRS}
+    options = {"n_rounds": rounds, "n_replays": 10, "workload": PAIRS}
     model = fitted(candidates, inference, 200.0, X=X, **options)
     uniform = fitted("queries", inference, 1e-5, X=X, n_rounds=1, n_replays=0)
     errors = [PAIRS.errors(m, X, SCHEMA).mean_absolute for m in (model, uniform)]
