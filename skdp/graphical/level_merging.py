@@ -84,6 +84,43 @@ class LevelMerging:
         """Numbers of levels in the classes of each merged column."""
         return {name: np.bincount(classes) for name, classes in self.classes.items()}
 
+    def sizes_of(self, name: str) -> NDArray[np.intp]:
+        """Return the numbers of levels in the classes of any column.
+
+        Parameters
+        ----------
+        name : str
+            The column; a level by itself is a class of one.
+
+        Returns
+        -------
+        ndarray of int
+            In the order of the classes.
+        """
+        return np.bincount(self._classes_of(name))
+
+    def places_in(self, coarser: LevelMerging, name: str) -> NDArray[np.intp]:
+        """Return the classes of which those of a column are parts.
+
+        Parameters
+        ----------
+        coarser : LevelMerging
+            Of some of the measurements.
+        name : str
+            The column.
+
+        Returns
+        -------
+        ndarray of int
+            Per class, the class of `coarser` that holds it.
+        """
+        _, first = np.unique(self._classes_of(name), return_index=True)
+        return coarser._classes_of(name)[first]
+
+    def _classes_of(self, name: str) -> NDArray[np.intp]:
+        alone = np.arange(self.full.size(name))
+        return self.classes.get(name, alone)
+
     def merge(self, measurement: LinearMeasurement) -> LinearMeasurement:
         """Ask the same of the classes.
 

@@ -41,6 +41,9 @@ class MultiplicativeWeights:
         Largest table that may be stored.
     tables : mapping of tuple of str to ndarray
         Probabilities per group of columns; at first there is none.
+    sizes : mapping of str to ndarray
+        Of columns whose entries are classes of levels: how many levels each holds, in
+        proportion to which it is probable at first.
 
     References
     ----------
@@ -59,6 +62,7 @@ class MultiplicativeWeights:
     n_records: float
     max_cells: float = MAX_MODEL_SIZE / 10
     tables: Mapping[Columns, Array] = field(default_factory=dict)
+    sizes: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
 
     def group(self, columns: Iterable[str]) -> Columns:
         """Return the columns that a measurement would bring into one table.
@@ -130,8 +134,12 @@ class MultiplicativeWeights:
                 own = _sum_to(probabilities, group, shared)
                 table *= self.domain.broadcast(own, shared, columns)
         held = set().union(*self.tables)
-        free = [name for name in columns if name not in held]
-        return table / self.domain.n_cells(free)
+        for name in columns:
+            if name not in held:
+                sizes = self.sizes.get(name, np.ones(self.domain.size(name)))
+                share = sizes / sizes.sum()
+                table *= self.domain.broadcast(share, (name,), columns)
+        return table
 
     def model(self) -> MarkovRandomField:
         """Return the distribution, with one potential per group.

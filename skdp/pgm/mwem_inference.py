@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp.exceptions import ModelTooLargeError
-from skdp.graphical import Domain, Model
-from skdp.graphical.multiplicative_weights import MultiplicativeWeights
+from skdp.graphical import ClassModel, Domain, Model, MultiplicativeWeights
+from skdp.graphical.level_merging import LevelMerging
 from skdp.pgm.model_limit import ModelLimit
 from skdp.pgm.session import Session
 
@@ -98,17 +99,18 @@ class WeightsInference:
 
     def __init__(self, session: Session, n_replays: int) -> None:
         self._session, self._n_replays = session, n_replays
+        self._domain = Domain.from_schema(session.schema)
+        self._max_cells = session.fitter.max_model_size / 10
+        self._merging = LevelMerging(self._domain, {})
         self._weights = MultiplicativeWeights(
-            Domain.from_schema(session.schema),
-            session.public.n_records,
-            session.fitter.max_model_size / 10,
+            self._domain, session.public.n_records, self._max_cells
         )
         self._n_absorbed = 0
 
     @property
     def n_cells(self) -> int:
-        """Cells of all tables."""
-        return sum(table.size for table in self._weights.tables.values())
+        """Cells of all tables, over all levels."""
+        return sum(map(self._domain.n_cells, self._weights.tables))
 
     def tables(self, cliques: Sequence[Columns]) -> Tables:
         """Return the counts over those cliques whose groups of columns fit.
@@ -124,11 +126,11 @@ class WeightsInference:
             Of those whose measurement would join no more than the allowed cells.
         """
         self._catch_up()
-        weights = self._weights
+        group, n_cells = self._weights.group, self._domain.n_cells
         return {
-            clique: weights.marginal(clique)
+            clique: self._merging.share(clique, self._weights.marginal(clique))
             for clique in cliques
-            if weights.domain.n_cells(weights.group(clique)) <= weights.max_cells
+            if n_cells(group(clique)) <= self._max_cells
         }
 
     def model(self) -> Model:
@@ -140,16 +142,42 @@ class WeightsInference:
             With a potential per group of columns.
         """
         self._catch_up()
-        return self._weights.model()
+        model = self._weights.model()
+        return ClassModel(model, self._merging) if self._merging.classes else model
 
     def _catch_up(self) -> None:
-        """Absorb what is new, and replay; an interrupt leaves it to the next call."""
+        """Absorb what is new, and replay; an interrupt leaves it to the next call.
+
+        Levels that no answer tells apart are updated alike, hence as one.
+        """
         measured = self._session.measurements
-        weights = self._weights
+        if len(measured) == self._n_absorbed:
+            return
+        merging = LevelMerging.of(self._domain, measured)
+        merged = [merging.merge(measurement) for measurement in measured]
+        weights = _refined(self._weights, self._merging, merging)
         for n_known in range(self._n_absorbed, len(measured)):
-            known = measured[: n_known + 1]
+            known = merged[: n_known + 1]
             weights = weights.absorb([known[-1], *self._n_replays * known])
-        self._weights, self._n_absorbed = weights, len(measured)
+        self._weights, self._merging = weights, merging
+        self._n_absorbed = len(measured)
+
+
+def _refined(
+    weights: MultiplicativeWeights, old: LevelMerging, new: LevelMerging
+) -> MultiplicativeWeights:
+    """Split classes, and their probability in proportion to their levels."""
+    tables = {}
+    for group, table in weights.tables.items():
+        for axis, name in enumerate(group):
+            if name in old.classes:
+                table = table.take(new.places_in(old, name), axis=axis)
+                share = (
+                    new.sizes_of(name) / old.sizes_of(name)[new.places_in(old, name)]
+                )
+                table = table * new.domain.broadcast(share, (name,), group)
+        tables[group] = table
+    return replace(weights, domain=new.domain, tables=tables, sizes=new.sizes)
 
 
 def _one_by_one(model: Model, cliques: Sequence[Columns]) -> Tables:

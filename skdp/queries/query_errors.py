@@ -70,7 +70,7 @@ class QueryErrors(Query):
     >>> scores = QueryErrors([Marginal("rooms"), sums], [[3, 3, 4], [3, 6, 10]])
     >>> scores.shape(public), scores.sensitivity(public, float("inf"))
     ((5,), 1.0)
-    >>> scores.candidate(4).query.factors[0].matrix
+    >>> scores.candidate(4).query.matrix
     array([[1., 1., 0.]])
     """
 
