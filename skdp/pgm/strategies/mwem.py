@@ -64,7 +64,7 @@ class MWEM(Strategy):
         each round, or they update a table of probabilities, as published. The table is
         factored over the groups of columns that measurements join; each of these may
         have a tenth of ``max_model_size`` cells.
-    n_replays : int >= 0, default=10
+    n_replays : int >= 0, default=20
         With multiplicative weights: after the update by a new answer, so many passes
         over all answers so far. The last iterate is the result.
 
@@ -104,7 +104,7 @@ class MWEM(Strategy):
         candidates: str = "queries",
         n_rounds: int | str = "auto",
         inference: str = "graphical_model",
-        n_replays: int = 10,
+        n_replays: int = 20,
     ) -> None:
         self.candidates = candidates
         self.n_rounds = n_rounds
