@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from skdp.graphical.domain import Domain
 
-__all__ = ["Elimination", "best_elimination", "eliminate"]
+__all__ = [
+    "Elimination",
+    "best_elimination",
+    "eliminate",
+    "missing_edges",
+    "work_with_each",
+]
 
 #: Strengths of the noise on the logarithm of the score of a randomised restart.
 _NOISE = (0.1, 0.3, 1.0)
@@ -25,6 +31,8 @@ _N_RULES = 6
 _CHEAP = 300_000
 #: Rules that are repeated with noise: weighted fill, clique, resulting table.
 _REPEATED = (3, 0, 1)
+#: Entries of the graphs that are searched at once.
+_BATCH_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,47 @@ def best_elimination(
     return eliminate(domain, sorted_cliques, [used[i] for i in best])
 
 
+def work_with_each(
+    domain: Domain,
+    cliques: Sequence[Sequence[str]],
+    additions: Sequence[Sequence[str]],
+) -> NDArray[np.float64]:
+    """Bound the work of a model on some cliques and one more, for many of these.
+
+    Parameters
+    ----------
+    domain : Domain
+        Columns and their numbers of levels.
+    cliques : sequence of sequences of str
+        Columns that stand in a table together.
+    additions : sequence of sequences of str
+        The cliques that may be added to them, each by itself.
+
+    Returns
+    -------
+    ndarray, shape (n_additions,)
+        Cells that the rule of weighted fill joins, columns without a clique included:
+        `best_elimination` joins no more, and no table that is stored has more.
+
+    Examples
+    --------
+    >>> domain = Domain(("a", "b", "c"), (2, 100, 3))
+    >>> work_with_each(domain, [("a", "b")], [("b", "c"), ("a", "c")])
+    array([503., 306.])
+    """
+    base = _adjacency(domain.names, [domain.sort(clique) for clique in cliques])
+    sizes = np.array(domain.sizes, dtype=float)
+    free, found = np.ones(len(domain), dtype=bool), np.zeros(len(additions))
+    step = max(1, _BATCH_CELLS // base.size)
+    for start in range(0, len(additions), step):
+        part = additions[start : start + step]
+        each = [_adjacency(domain.names, [domain.sort(clique)]) for clique in part]
+        graphs = np.maximum(base, np.array(each))
+        rules, noise = [_REPEATED[0]] * len(part), np.zeros(len(part))
+        _, found[start : start + step], _ = _search(graphs, sizes, free, rules, noise)
+    return found
+
+
 def eliminate(
     domain: Domain, cliques: Iterable[Sequence[str]], order: Iterable[str]
 ) -> Elimination:
@@ -148,10 +197,13 @@ def _search(
     rules: list[int],
     noise: NDArray[np.float64],
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Run one greedy search per rule, all at once; return orders, work and fill."""
+    """Run one greedy search per rule, all at once; return orders, work and fill.
+
+    The searches are on one graph, or on one each.
+    """
     n_searches, n_steps = len(rules), int(free.sum())
     rng = np.random.default_rng(0)
-    graphs = np.repeat(adjacent[None], n_searches, axis=0)
+    graphs = np.array(np.broadcast_to(adjacent, (n_searches, *adjacent.shape[-2:])))
     closed = np.repeat(~free[None], n_searches, axis=0)
     orders = np.zeros((n_searches, n_steps), dtype=np.intp)
     work, fill, which = np.zeros(n_searches), np.zeros(n_searches), np.array(rules)
@@ -178,8 +230,8 @@ def _scores(
     result_cells = graphs @ np.log(sizes)
     clique_cells = result_cells + np.log(sizes)
     degree = graphs.sum(axis=2)
-    edges = _missing(graphs, np.ones(len(sizes)))
-    weighted = np.log1p(_missing(graphs, sizes))
+    edges = missing_edges(graphs, np.ones(len(sizes)))
+    weighted = np.log1p(missing_edges(graphs, sizes))
     tables = [
         clique_cells,
         result_cells,
@@ -192,11 +244,25 @@ def _scores(
     return scores + 1e-9 * clique_cells, clique_cells, edges
 
 
-def _missing(
+def missing_edges(
     graphs: NDArray[np.float64], sizes: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Sum s_i s_j over the pairs of neighbours that are not adjacent, per column."""
-    scaled = graphs * sizes
-    pairs = scaled.sum(axis=2) ** 2 - (graphs @ sizes**2)
+    """Weigh the edges that eliminating a column would add.
+
+    Parameters
+    ----------
+    graphs : ndarray of float64, shape (k, d, d)
+        1 between adjacent columns.
+    sizes : ndarray of float64, shape (d,) or (k, d)
+        Weights of the columns.
+
+    Returns
+    -------
+    ndarray, shape (k, d)
+        Sum of s_i s_j over the pairs of neighbours of a column that are not adjacent.
+    """
+    scaled = graphs * sizes[..., None, :]
+    squares = (graphs @ (sizes**2)[..., None])[..., 0]
+    pairs = scaled.sum(axis=2) ** 2 - squares
     joined = ((scaled @ graphs) * scaled).sum(axis=2)
     return np.maximum(pairs - joined, 0.0) / 2.0

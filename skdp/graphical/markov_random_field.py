@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdp.exceptions import ModelTooLargeError
 from skdp.graphical.arguments import (
     checked_codes,
     checked_columns,
@@ -21,6 +22,7 @@ from skdp.graphical.arguments import (
     checked_size,
     checked_weights,
 )
+from skdp.graphical.calibrated_tree import CalibratedTree, covering_tree
 from skdp.graphical.conditioning import conditionals, normalised
 from skdp.graphical.domain import Domain
 from skdp.graphical.factor import Factor
@@ -118,6 +120,30 @@ class MarkovRandomField(Model):
         """Return the expected counts over some columns; see `Model.marginal`."""
         columns = checked_columns(self.domain, columns)
         return self.n_records * self._distribution(columns, {})
+
+    def marginals(
+        self, cliques: Iterable[Iterable[str]]
+    ) -> dict[tuple[str, ...], NDArray[np.float64]]:
+        """Return many marginals from two passes over the model; see `Model.marginals`.
+
+        They share what they have in common (`skdp.graphical.calibrated_tree`).
+        """
+        asked = dict.fromkeys(checked_columns(self.domain, c) for c in cliques)
+        tree = covering_tree(self.domain, self.potentials)
+        if len(asked) < 2 or tree.n_cells > self.max_cells:
+            return {columns: self.marginal(columns) for columns in asked}
+        calibrated = CalibratedTree(
+            self.domain, self.potentials, self.n_records, self.max_cells, tree
+        )
+        return {columns: self._marginal_by(calibrated, columns) for columns in asked}
+
+    def _marginal_by(
+        self, calibrated: CalibratedTree, columns: tuple[str, ...]
+    ) -> NDArray[np.float64]:
+        try:
+            return calibrated.marginal(columns)
+        except ModelTooLargeError:  # another order of elimination may need less
+            return self.marginal(columns)
 
     def conditional(
         self, columns: Iterable[str], evidence: Codes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from skdp.graphical.domain import Domain
 from skdp.graphical.linear_queries import Identity, LinearQuery
 from skdp.graphical.measurement import LinearMeasurement
 from skdp.graphical.oracle import MarginalOracle
-from skdp.graphical.plan import Layout, make_plan
+from skdp.graphical.plan import Layout, Plan, make_plan
 
 __all__ = ["Block", "Problem", "make_problem"]
 
@@ -263,7 +264,8 @@ def make_problem(
     queries = [measurement.linear(domain) for measurement in measurements]
     zeros = _checked_zeros(domain, structural_zeros or {})
     wanted = [m.columns for m in measurements] + [tuple(c) for c in cliques]
-    plan = make_plan(domain, [*wanted, *zeros], max_model_size=max_model_size)
+    cliques = tuple(dict.fromkeys(map(domain.sort, [*wanted, *zeros])))
+    plan = _plan(domain, cliques, max_model_size)
     blocks = _blocks(plan.layout, measurements, queries)
     n_answers = sum(query.shape[0] for query in queries)
     answers, sigma = np.empty(n_answers), np.empty(n_answers)
@@ -277,6 +279,14 @@ def make_problem(
         potentials[plan.layout.place(clique)][impossible] = -np.inf
     oracle = MarginalOracle(plan, float(total))
     return Problem(oracle, blocks, answers, sigma, potentials)
+
+
+@lru_cache(maxsize=4)
+def _plan(
+    domain: Domain, cliques: tuple[tuple[str, ...], ...], max_model_size: float
+) -> Plan:
+    """Plan once for all fits of the same cliques: a search for the best order."""
+    return make_plan(domain, cliques, max_model_size=max_model_size)
 
 
 def _blocks(

@@ -19,7 +19,14 @@ from skdp.graphical.factor import Factor
 from skdp.graphical.inference import batches, plan_elimination
 from skdp.graphical.sum_product import eliminate_columns
 
-__all__ = ["Method", "Seed", "draw_records", "generator", "rounded_counts"]
+__all__ = [
+    "Method",
+    "Seed",
+    "draw_column",
+    "draw_records",
+    "generator",
+    "rounded_counts",
+]
 
 Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 Method: TypeAlias = Literal["round", "iid"]
@@ -88,12 +95,12 @@ def draw_records(
     alone = [name for name in domain.names if name not in held]
     for name in (*reversed(held), *alone):
         given = held.get(name, [])
-        drawn = _draw_column(name, given, codes, domain, method, rng)
+        drawn = draw_column(name, given, codes, domain, method, rng)
         codes[domain.axis(name)] = drawn
     return codes.T
 
 
-def _draw_column(
+def draw_column(
     column: str,
     factors: Sequence[Factor],
     codes: NDArray[np.intp],
@@ -101,7 +108,28 @@ def _draw_column(
     method: Method,
     rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """Draw one column of all records, given the columns drawn before."""
+    """Draw one column of all records, given the columns drawn before.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    factors : sequence of Factor
+        Their product is proportional to its distribution, given the other columns.
+    codes : ndarray of int, shape (n_columns, n_samples)
+        Codes of those other columns, in the order of the domain.
+    domain : Domain
+        All columns.
+    method : {"round", "iid"}
+        Rounded expected counts, or independent draws.
+    rng : numpy.random.Generator
+        The randomness.
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,)
+        Codes of the column.
+    """
     known = domain.sort(c for f in factors for c in f.columns if c != column)
     group, first = _groups([codes[domain.axis(c)] for c in known], domain.shape(known))
     if not known:

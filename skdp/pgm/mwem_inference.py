@@ -83,7 +83,7 @@ class ModelInference:
         Model
             Of all measurements so far.
         """
-        return self._session.fit_model()
+        return self._session.fit_compact_model()
 
 
 class WeightsInference:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import exp, expm1, sqrt
+from math import exp, expm1, nextafter, sqrt
 
 from skdp.exceptions import PrivacyBudgetWarning
 from skdp.graphical import Domain, MarkovRandomField, Model
@@ -77,7 +77,7 @@ class ModelFitter:
             warm_start=warm_start,
         )
 
-    def model(self, fit: Fit) -> Model:
+    def model(self, fit: Fit) -> MarkovRandomField:
         """Return the model of a fit, with its limit on the size of answers.
 
         Parameters
@@ -87,8 +87,25 @@ class ModelFitter:
 
         Returns
         -------
+        MarkovRandomField
+            The model.
+        """
+        return MarkovRandomField(
+            fit.domain, fit.potentials, fit.n_records, self.max_model_size / 10
+        )
+
+    def compact_model(self, fit: Fit) -> Model:
+        """Return the model of a fit over classes of levels that nothing tells apart.
+
+        Parameters
+        ----------
+        fit : Fit
+            What a call returned.
+
+        Returns
+        -------
         Model
-            A `MarkovRandomField`, over classes of levels if some are never told apart.
+            Answers as `model` does, at less cost.
         """
         return fit.compact_model(self.max_model_size / 10)
 
@@ -196,22 +213,42 @@ class Session:
         """
         self.budget.spend(price)
         epsilon = price if self.budget.is_pure else sqrt(8 * price)
+        while not self.budget.is_pure and epsilon**2 / 8 > price:
+            epsilon = nextafter(epsilon, 0.0)  # the root was rounded up
         return self.curator.exponential(scores, epsilon=epsilon)
 
-    def fit_model(self) -> Model:
+    def fit_model(self) -> MarkovRandomField:
         """Fit a model to the measurements so far, starting from the last one.
 
         Returns
         -------
-        Model
+        MarkovRandomField
             Post-processing: it costs nothing.
         """
         if not self.measurements:
-            domain = Domain.from_schema(self.schema)
-            return MarkovRandomField(domain, {}, self.public.n_records)
+            return self._uniform()
+        return self.fitter.model(self._fit())
+
+    def fit_compact_model(self) -> Model:
+        """Fit as `fit_model` does, where few single queries were measured.
+
+        Returns
+        -------
+        Model
+            Over classes of levels that no measurement tells apart.
+        """
+        if not self.measurements:
+            return self._uniform()
+        return self.fitter.compact_model(self._fit())
+
+    def _fit(self) -> Fit:
         self.last_fit = self.fitter(self.measurements, self.last_fit)
         self.say(f"fitted a model to {len(self.measurements)} marginals")
-        return self.fitter.model(self.last_fit)
+        return self.last_fit
+
+    def _uniform(self) -> MarkovRandomField:
+        domain = Domain.from_schema(self.schema)
+        return MarkovRandomField(domain, {}, self.public.n_records)
 
     @contextmanager
     def interruptible(self, done: Sized) -> Iterator[None]:

@@ -14,8 +14,10 @@ from .interactions import Interactions, PairInteractions
 from .linear import LinearMarginal
 from .marginals import Marginal
 from .margins import IndependenceMargins, Question
+from .model_distances import ModelDistances
 from .moments import Diagonal, MomentQuery, SecondMoments, Sums
 from .norms import NormScores, SquaredExcess
+from .parent_scores import ParentInformation, ParentScores, ParentVariation
 from .query_errors import QueryErrors
 from .scores import MarginalDistances
 from .total_variation import TotalVariationDependence
@@ -34,11 +36,15 @@ __all__ = [
     "LinearMarginal",
     "Marginal",
     "MarginalDistances",
+    "ModelDistances",
     "MomentErrors",
     "MomentQuery",
     "NormScores",
     "NormalizedKendallDependence",
     "PairInteractions",
+    "ParentInformation",
+    "ParentScores",
+    "ParentVariation",
     "PublicFacts",
     "Query",
     "QueryErrors",

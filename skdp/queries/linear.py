@@ -31,7 +31,7 @@ __all__ = ["LinearMarginal"]
 _MAX_EXACT = 1024
 _METRICS = {1: "cityblock", 2: "euclidean", inf: "chebyshev"}
 #: Integer weights below this are added as integers.
-_MAX_WEIGHT = 2.0**20
+_MAX_WEIGHT = 2.0**32
 #: Integers below this are exact in double precision.
 _MAX_SUM = 2.0**53
 #: More than the relative rounding error of a norm.

@@ -27,6 +27,7 @@ __all__ = ["CountTable"]
 
 _DENSE_STRATA = 1 << 16
 _LARGEST_MARGINAL = 1 << 28
+_MOST_KEYS = 1 << 62
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,6 +186,39 @@ class CountTable:
         last = max(places, default=0) if after is None else after
         counts = self._tabulator.table(ordered, last)
         return counts.transpose([ordered.index(place) for place in places]).copy()
+
+    def occupied(self, names: Sequence[str]) -> tuple[Codes, NDArray[np.int64]]:
+        """Count the records by the levels of some columns, where there are any.
+
+        The result is remembered: asking again costs nothing.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The columns, in the order of the axes of their table.
+
+        Returns
+        -------
+        cells : ndarray of int of shape (m,)
+            Positions of the cells that hold records in the raveled `marginal`,
+            ascending. Read-only.
+        counts : ndarray of int64 of shape (m,)
+            Their numbers of records. Read-only.
+
+        Raises
+        ------
+        SchemaError
+            If a name is unknown or there twice.
+        ValueError
+            If the table would have more than 2**62 cells.
+        """
+        names = self._checked(names)
+        if math.prod(self._shape(names)) > _MOST_KEYS:
+            raise ValueError(
+                f"The marginal of {', '.join(map(repr, names))} has more than 2**62 "
+                "cells. Ask for fewer columns."
+            )
+        return self._tabulator.occupied(tuple(self._places[name] for name in names))
 
     def strata(self, x: str, y: str, given: Sequence[str] = ()) -> NDArray[np.int64]:
         """Count two columns against each other in every stratum of others.

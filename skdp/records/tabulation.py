@@ -24,6 +24,9 @@ Counts: TypeAlias = NDArray[np.int64]
 _CACHED_CELLS = 1 << 12
 _CACHED_TABLES = 1 << 12  # together at most 128 MiB, and far less as a rule
 _FEW_ROWS = 1 << 11
+#: Cells per row up to which occupied cells are found in a table of all cells.
+_SCANNED_CELLS = 8
+_REMEMBERED_OCCUPIED = 1 << 25
 
 
 class Tabulator:
@@ -47,6 +50,8 @@ class Tabulator:
         self._weights = None if single else counts.astype(np.float64)
         self._tables: dict[Places, Counts] = {}
         self._block: tuple[Places, Counts] | None = None
+        self._occupied: dict[Places, tuple[Codes, Counts]] = {}
+        self._n_remembered = 0
 
     def table(self, places: Places, after: int) -> Counts:
         """Count some columns.
@@ -74,6 +79,45 @@ class Tabulator:
                 self._tables.clear()
             self._tables[places] = found
         return found
+
+    def occupied(self, places: Places) -> tuple[Codes, Counts]:
+        """Count some columns, and return the cells that hold records.
+
+        Parameters
+        ----------
+        places : tuple of int
+            Positions of the columns, whose table has at most 2**62 cells.
+
+        Returns
+        -------
+        cells : ndarray of int of shape (m,)
+            Positions in the raveled table, ascending. Not to be changed.
+        counts : ndarray of int64 of shape (m,)
+            Numbers of records there. Not to be changed.
+        """
+        found = self._occupied.get(places)
+        if found is None:
+            found = self._find_occupied(places)
+            for array in found:
+                array.setflags(write=False)
+            if self._n_remembered + len(found[0]) <= _REMEMBERED_OCCUPIED:
+                self._occupied[places] = found
+                self._n_remembered += len(found[0])
+        return found
+
+    def _find_occupied(self, places: Places) -> tuple[Codes, Counts]:
+        columns, shape = [self._rows[:, p] for p in places], self._levels(places)
+        keys = row_keys(columns, shape, len(self._rows))
+        if math.prod(shape) <= _SCANNED_CELLS * len(self._rows):
+            table = self.tally(columns, shape).ravel()
+            cells = np.flatnonzero(table)
+            return cells.astype(keys.dtype), table[cells]
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        weights = np.ones(len(keys)) if self._weights is None else self._weights[order]
+        counts = np.add.reduceat(weights, first) if len(first) else weights
+        return keys[first], counts.astype(np.int64)
 
     def _count_block(self, places: Places, after: int) -> Counts:
         wider = self._widened(places, after)

@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 
 from skdp.exceptions import ModelTooLargeError
 from skdp.graphical.domain import Domain
-from skdp.graphical.elimination import best_elimination, eliminate
+from skdp.graphical.elimination import (
+    best_elimination,
+    eliminate,
+    work_with_each,
+)
 from skdp.graphical.junction_tree import junction_tree
 from skdp.graphical.plan import make_plan
 from skdp.graphical.size import check_table, check_work
@@ -138,3 +142,21 @@ def test_a_hundred_columns_take_no_time():
     domain = Domain(names, (4,) * 100)
     chain = [(names[i], names[i + 1]) for i in range(99)]
     assert best_elimination(domain, chain).work == 99 * 16 + 4
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_the_work_with_each_of_many_cliques_bounds_the_best(data):
+    names = "abcdefgh"
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=8, max_size=8))
+    domain = Domain(names, sizes)
+    clique = st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True)
+    cliques = data.draw(st.lists(clique, max_size=6))
+    additions = data.draw(st.lists(clique, min_size=1, max_size=5))
+    found = work_with_each(domain, cliques, additions)
+    for addition, work in zip(additions, found, strict=True):
+        whole = [*cliques, addition]
+        assert best_elimination(domain, whole).work <= work
+        assert work >= domain.n_cells(addition)
+        # Alone and in company the bound is the same.
+        assert work_with_each(domain, cliques, [addition])[0] == work

@@ -12,6 +12,7 @@ import pytest
 
 import skdp.queries
 from skdp.exceptions import SchemaError
+from skdp.graphical import Domain, MarkovRandomField
 from skdp.queries import (
     Batch,
     CrossMoments,
@@ -23,10 +24,13 @@ from skdp.queries import (
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    ModelDistances,
     MomentErrors,
     MomentQuery,
     NormScores,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     Query,
     QueryErrors,
@@ -97,6 +101,11 @@ def test_queries_are_frozen_hashable_values(name, kind):
         "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
         "MarginalDistances": lambda: MarginalDistances([Marginal("a")], [[3.0, 4.0]]),
         "QueryErrors": lambda: QueryErrors([Marginal("a")], [[3.0, 4.0]], [2.0]),
+        "ModelDistances": lambda: ModelDistances(
+            ["a"], MarkovRandomField(Domain("a", (2,)), {("a",): np.zeros(2)}, 7)
+        ),
+        "ParentInformation": lambda: ParentInformation([("a", ["b"]), ("b", ())]),
+        "ParentVariation": lambda: ParentVariation([("a", ["b"]), ("b", ())]),
         **MOMENTS,
     }.get(name, lambda: kind("a", "b", ["c"]))
     made = query()
@@ -110,7 +119,8 @@ def test_queries_are_frozen_hashable_values(name, kind):
 # Matrices and the tables of a model are checked against the schema.
 OWN = {
     "x", "y", "given", "names", "pairs", "queries", "edges", "test",
-    "query", "marginals", "tables", "answers", "weights", "penalties",
+    "query", "marginals", "tables", "answers", "weights", "penalties", "model",
+    "candidates",
 }  # fmt: skip
 
 

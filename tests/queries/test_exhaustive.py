@@ -12,6 +12,7 @@ from math import comb, inf
 import numpy as np
 import pytest
 
+from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.linear_queries import Kronecker
 from skdp.queries import (
     Batch,
@@ -22,9 +23,12 @@ from skdp.queries import (
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    ModelDistances,
     MomentQuery,
     NormalizedKendallDependence,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     QueryErrors,
     Question,
@@ -221,6 +225,24 @@ def query_errors_examples(shape):
     ]
 
 
+def model_distances_example(shape, weights=None):
+    """Return distances from a chain with a cell that no record can have."""
+    rng = np.random.default_rng(0)
+    chain = {pair: rng.normal(size=shape_of(pair, shape)) for pair in ("zx", "xy")}
+    chain["xy"][0, -1] = -np.inf
+    model = MarkovRandomField(Domain("zxy", shape), chain, 3.3)
+    return ModelDistances(
+        ["x", tuple("zy"), tuple("yxz")], model, weights, [0.0, 2.0, 0.1]
+    )
+
+
+def shape_of(names, shape):
+    return [shape["zxy".index(name)] for name in names]
+
+
+PARENTS = [("x", "y"), ("y", "zx"), ("z", ()), ("x", "y"), ("z", "yx")]
+
+
 def examples(kind, shape):
     """Return queries of a class over columns x, y, z; sizes are those of z, x, y."""
     made = {
@@ -235,6 +257,10 @@ def examples(kind, shape):
             distances_example(shape, [1, 3, 0.3]),
         ],
         QueryErrors: query_errors_examples(shape),
+        ModelDistances: [
+            model_distances_example(shape),
+            model_distances_example(shape, [1, 3, 0.3]),
+        ],
         Interactions: [Interactions(names) for names in ("xy", "zyx")],
         DependenceEvidence: [
             DependenceEvidence("x", "y", ("z",), test) for test in ("chi2", "g2")
@@ -249,6 +275,10 @@ def examples(kind, shape):
             for kind in (KendallDependence, TotalVariationDependence)
         ],
         Marginal: [Marginal(names) for names in ((), "x", ("z", "x"), ("x", "y", "z"))],
+        **{
+            kind: [kind(PARENTS), kind(PARENTS[:1])]
+            for kind in (ParentInformation, ParentVariation)
+        },
         PairInteractions: [
             PairInteractions(pairs) for pairs in (("xy",), ("yz", "xy"))
         ],

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support.moment_queries import MOMENT_STRATEGIES, neighbours
 
+from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.linear_queries import Kronecker
 from skdp.queries import (
     Batch,
@@ -31,10 +32,13 @@ from skdp.queries import (
     LinearMarginal,
     Marginal,
     MarginalDistances,
+    ModelDistances,
     MomentErrors,
     MomentQuery,
     NormalizedKendallDependence,
     PairInteractions,
+    ParentInformation,
+    ParentVariation,
     PublicFacts,
     QueryErrors,
     Question,
@@ -179,6 +183,24 @@ def query_errors(draw, schema):
     return QueryErrors(asked, answers, weights)
 
 
+@st.composite
+def model_distances(draw, schema):
+    """Draw distances from a model of any total, with zeros, connected or not."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    domain, potentials = Domain.from_schema(schema), {}
+    for _ in range(draw(st.integers(0, 4))):
+        columns = tuple(rng.permutation(schema.names)[: rng.integers(1, 4)].tolist())
+        table = rng.choice([1, 30]) * rng.normal(size=domain.shape(columns))
+        table[rng.random(table.shape) < 0.1] = -np.inf
+        table.flat[0] = 0.0  # the record of first levels stays possible
+        potentials[columns] = table
+    model = MarkovRandomField(domain, potentials, rng.choice([0.5, 10, 1000]))
+    chosen = st.lists(st.sampled_from(schema.names), min_size=1, unique=True)
+    asked = draw(st.lists(chosen, min_size=1, max_size=4))
+    weights = draw(st.none() | st.just(rng.uniform(0.1, 3, len(asked))))
+    return ModelDistances(asked, model, weights, rng.normal(size=len(asked)))
+
+
 def batches(names):
     """Draw a batch of the other queries, possibly of one twice."""
     by_names = STRATEGIES.keys() - {Batch, *BY_SCHEMA}
@@ -199,6 +221,20 @@ def pair_interactions(names):
     return st.lists(st.sampled_from(pairs), min_size=1, unique_by=frozenset).map(
         lambda chosen: PairInteractions(tuple(chosen))
     )
+
+
+def parents(kind):
+    """Make a strategy of candidates: columns with none, some or all others."""
+
+    def strategy(names):
+        candidate = st.permutations(names).flatmap(
+            lambda order: st.integers(0, len(names) - 1).map(
+                lambda stop: (order[0], tuple(order[1 : 1 + stop]))
+            )
+        )
+        return st.lists(candidate, min_size=1, max_size=4).map(kind)
+
+    return strategy
 
 
 def margins(names):
@@ -227,16 +263,19 @@ STRATEGIES = {
     LinearMarginal: linear_marginals,
     Marginal: marginals,
     MarginalDistances: distances,
+    ModelDistances: model_distances,
     NormalizedKendallDependence: dependence(NormalizedKendallDependence),
     PairInteractions: pair_interactions,
     QueryErrors: query_errors,
+    ParentInformation: parents(ParentInformation),
+    ParentVariation: parents(ParentVariation),
     SpearmanDependence: dependence(SpearmanDependence),
     TotalVariationDependence: dependence(TotalVariationDependence),
 }
 
 
 # These need to know the levels.
-BY_SCHEMA = (LinearMarginal, MarginalDistances, QueryErrors)
+BY_SCHEMA = (LinearMarginal, MarginalDistances, ModelDistances, QueryErrors)
 
 
 def instances(kind, schema):

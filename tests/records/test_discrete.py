@@ -49,6 +49,9 @@ def test_marginals(case, data):
         answer = records.marginal(names)
         assert answer.dtype == np.int64
         np.testing.assert_array_equal(answer, brute_marginal(codes, schema, names))
+        cells, counts = records.occupied(names)
+        np.testing.assert_array_equal(cells, np.flatnonzero(answer))
+        np.testing.assert_array_equal(counts, answer.ravel()[cells])
         answer += 1  # the caller's own
 
 
@@ -100,6 +103,8 @@ def test_names_are_checked():
         records.marginal(["a", "a"])
     with pytest.raises(SchemaError, match="'z'"):
         records.marginal(["z"])
+    with pytest.raises(SchemaError, match="'z'"):
+        records.occupied(["z"])
     with pytest.raises(SchemaError, match=r"\['ab'\]"):
         records.marginal("ab")
     with pytest.raises(SchemaError, match="Duplicate"):
@@ -113,6 +118,8 @@ def test_a_marginal_too_large_for_memory_is_refused():
     records = CountTable.from_codes(np.zeros((1, 4), int), schema)
     with pytest.raises(ValueError, match="1000000000000 cells"):
         records.marginal(schema.names)
+    cells, counts = records.occupied(schema.names)
+    assert (cells.tolist(), counts.tolist()) == ([0], [1])
 
 
 def test_domains_beyond_64_bits():
@@ -126,6 +133,8 @@ def test_domains_beyond_64_bits():
     rows, counts = np.unique(codes, axis=0, return_counts=True)
     np.testing.assert_array_equal(records.rows, rows)
     np.testing.assert_array_equal(records.counts, counts)
+    with pytest.raises(ValueError, match="2\\*\\*62 cells"):
+        records.occupied(schema.names)
     given = schema.names[2:]
     strata = records.strata("x0", "x1", given)
     occupied = np.unique(codes[:, 2:], axis=0)
@@ -213,6 +222,7 @@ def test_tables_are_frozen_picklable_and_silent():
     records = CountTable.from_codes(codes, schema)
     before = pickle.dumps(records)
     records.marginal(["a"])
+    records.occupied(["a"])
     assert pickle.dumps(records) == before
     copy = pickle.loads(before)
     assert copy.marginal(["a"]).tolist() == [1, 2]

@@ -63,3 +63,31 @@ def test_what_is_remembered_is_bounded(monkeypatch) -> None:
     for places in combinations(range(9), 3):
         tabulator.table(places, 0)
     assert len(tabulator._tables) <= 10
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scanned", [0, 8, 1 << 20])
+def test_occupied_cells_are_those_of_the_table(weighted, scanned, monkeypatch) -> None:
+    monkeypatch.setattr(module, "_SCANNED_CELLS", scanned)
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, SHAPE, (30, len(SHAPE))).astype(np.int8)
+    counts = rng.integers(1, 9, 30) if weighted else np.ones(30, dtype=np.int64)
+    tabulator = Tabulator(rows, counts, SHAPE)
+    for places in ((), (2,), (1,), (4, 1), (6, 2, 5), (5, 3, 6, 1, 0)):
+        cells, found = tabulator.occupied(places)
+        table = brute(rows, counts, places).ravel()
+        assert np.array_equal(cells, np.flatnonzero(table))
+        assert np.array_equal(found, table[cells])
+        assert found.dtype == np.int64
+        assert tabulator.occupied(places)[0] is cells
+
+
+def test_only_so_many_occupied_cells_are_remembered(monkeypatch) -> None:
+    monkeypatch.setattr(module, "_REMEMBERED_OCCUPIED", 5)
+    rows = np.arange(4, dtype=np.int8)[:, None] % SHAPE
+    tabulator = Tabulator(rows, np.ones(4, dtype=np.int64), SHAPE)
+    first = tabulator.occupied((5,))[0]
+    assert tabulator.occupied((5,))[0] is first
+    second = tabulator.occupied((3,))[0]
+    assert tabulator.occupied((3,))[0] is not second
+    assert np.array_equal(second, tabulator.occupied((3,))[0])

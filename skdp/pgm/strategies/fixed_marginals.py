@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skdp.graphical import Model
+from skdp.graphical import MarkovRandomField
 from skdp.pgm.session import MeasuredQuery, Session
 from skdp.pgm.strategies.base import Strategy, refuse_large_model
 from skdp.pgm.workload import Workload
@@ -55,7 +55,7 @@ class FixedMarginals(Strategy):
             query.check(public)
         refuse_large_model([query.names for query in asked], public, max_model_size)
 
-    def run(self, session: Session) -> Model:
+    def run(self, session: Session) -> MarkovRandomField:
         """Measure everything once; see `Strategy.run`."""
         session.measure(self._asked(session.workload), session.budget.left)
         return session.fit_model()

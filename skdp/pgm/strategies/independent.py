@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skdp.graphical import Model
+from skdp.graphical import MarkovRandomField
 from skdp.pgm.session import Session
 from skdp.pgm.strategies.base import (
     Strategy,
@@ -36,7 +36,7 @@ class Independent(Strategy):
         columns = varying_columns(public)
         refuse_large_model([(name,) for name in columns], public, max_model_size)
 
-    def run(self, session: Session) -> Model:
+    def run(self, session: Session) -> MarkovRandomField:
         """Measure everything once; see `Strategy.run`."""
         columns = varying_columns(session.public)
         session.measure(one_way(columns), session.budget.left)

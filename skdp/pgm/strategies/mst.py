@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._sklearn import Interval, validate_parameters
-from skdp.graphical import Domain, Model
+from skdp.graphical import Domain, MarkovRandomField
 from skdp.graphical.measurement import LinearMeasurement
 from skdp.graphical.size import check_table
 from skdp.pgm.merging import Merging
@@ -88,7 +88,7 @@ class MST(Strategy):
         domain = Domain.from_schema(public.schema)
         check_table(domain, domain.sort(largest), max_model_size / 10)
 
-    def run(self, session: Session) -> Model:
+    def run(self, session: Session) -> MarkovRandomField:
         """Measure, choose, measure; see `Strategy.run`."""
         columns, budget = varying_columns(session.public), session.budget
         n_edges = len(columns) - 1
