@@ -59,8 +59,13 @@ def _enough_for_choices(
 def _enough_for_tables(
     n_rounds: int, public: PublicFacts, budget: Budget, workload: Workload
 ) -> bool:
-    """Whether the noise of the T-th smallest table is no more than the records."""
-    if n_rounds > len(workload.cliques):
+    """Whether the noise of the T-th smallest table is no more than the records.
+
+    A round per column is enough to tie them all together; with more, noise grows faster
+    than knowledge.
+    """
+    columns = {name for clique in workload.cliques for name in clique}
+    if n_rounds > min(len(workload.cliques), len(columns)):
         return False
     domain = Domain.from_schema(public.schema)
     clique = sorted(workload.cliques, key=domain.n_cells)[n_rounds - 1]

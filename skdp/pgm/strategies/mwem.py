@@ -58,7 +58,7 @@ class MWEM(Strategy):
           the epsilon of one draw. With delta = 0 this is where the published bound is
           smallest, ``T = (n epsilon sqrt(log |X|) / (10 log |Q|))^(2/3)``;
         * a marginal is measured well: the noise of the T-th smallest table has an
-          expected L1 norm of at most n. No more rounds than tables.
+          expected L1 norm of at most n. No more rounds than tables or columns.
     inference : {"graphical_model", "multiplicative_weights"}, default="graphical_model"
         How the answers are combined: a graphical model is fitted to all of them after
         each round, or they update a table of probabilities, as published. The table is

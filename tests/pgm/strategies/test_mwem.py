@@ -233,6 +233,8 @@ def test_the_default_number_of_rounds():
     assert default_rounds(public, budget(1.0), SUMS, "marginals") == 3
     assert default_rounds(public, budget(0.08), SUMS, "marginals") == 2
     assert default_rounds(public, budget(1e-3), SUMS, "marginals") == 1
+    pairs = Workload.all_marginals("abcd", 2) + PAIRS
+    assert default_rounds(public, budget(50.0), pairs, "marginals") == 4  # columns
     model = fitted("marginals", "graphical_model", n_rounds="auto")
     assert len(model.measurements_) == 3
 
