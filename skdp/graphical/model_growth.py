@@ -80,10 +80,14 @@ class ModelGrowth:
         self._graph, self._found = graph, dict[bytes, float]()
         (tree,) = tree_cliques(self._sizes[None], graph[None])
         self._inside = [bool((tree >= m).all(axis=1).any()) for m in self._members]
-        _, self._component = connected_components(graph, directed=False)
         cells = np.where(tree, self._sizes, 1.0).prod(axis=1)
-        where = self._component[tree.argmax(axis=1)]
-        self._component_cells = np.bincount(where, weights=cells)
+        n_components, component = connected_components(graph, directed=False)
+        is_in = component == np.arange(n_components)[:, None]
+        own = np.bincount(component[tree.argmax(axis=1)], weights=cells)
+        joined = self._members @ is_in.T  # which components a candidate touches
+        self._columns = joined @ is_in
+        self._others = ~joined @ own
+        self._keys: dict[int, bytes] = {}
 
     def _cells(self, asked: list[int]) -> dict[int, float]:
         """Return the cells of the junction tree with each of some candidates.
@@ -91,23 +95,20 @@ class ModelGrowth:
         Only the components that a candidate joins are eliminated again. One graph
         belongs to all candidates that add the same edges to the same columns.
         """
-        keys, others = {}, {}
         missing: dict[int, dict[bytes, tuple[NDArray[np.intp], Bools]]] = {}
         for k in asked:
-            members = self._members[k]
-            joined = np.unique(self._component[members])
-            columns = np.flatnonzero(np.isin(self._component, joined))
-            others[k] = (
-                self._component_cells.sum() - self._component_cells[joined].sum()
-            )
-            graph = (self._graph | np.outer(members, members))[np.ix_(columns, columns)]
-            np.fill_diagonal(graph, False)
-            keys[k] = columns.tobytes() + np.packbits(graph).tobytes()
-            if keys[k] not in self._found:
-                missing.setdefault(len(columns), {})[keys[k]] = (columns, graph)
+            if k in self._keys:
+                continue
+            columns = np.flatnonzero(self._columns[k])
+            members = self._members[k][columns]
+            graph = self._graph[columns][:, columns] | (members & members[:, None])
+            graph.flat[:: len(columns) + 1] = False
+            self._keys[k] = key = columns.tobytes() + graph.tobytes()
+            if key not in self._found:
+                missing.setdefault(len(columns), {})[key] = (columns, graph)
         for graphs in missing.values():
             self._eliminate(graphs)
-        return {k: others[k] + self._found[key] for k, key in keys.items()}
+        return {k: self._others[k] + self._found[self._keys[k]] for k in asked}
 
     def _eliminate(self, graphs: dict[bytes, tuple[NDArray[np.intp], Bools]]) -> None:
         """Find the cells of graphs with the same number of columns, many at a time."""

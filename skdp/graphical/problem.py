@@ -264,8 +264,7 @@ def make_problem(
     queries = [measurement.linear(domain) for measurement in measurements]
     zeros = _checked_zeros(domain, structural_zeros or {})
     wanted = [m.columns for m in measurements] + [tuple(c) for c in cliques]
-    cliques = tuple(dict.fromkeys(map(domain.sort, [*wanted, *zeros])))
-    plan = _plan(domain, cliques, max_model_size)
+    plan = _plan(domain, tuple(dict.fromkeys([*wanted, *zeros])), max_model_size)
     blocks = _blocks(plan.layout, measurements, queries)
     n_answers = sum(query.shape[0] for query in queries)
     answers, sigma = np.empty(n_answers), np.empty(n_answers)

@@ -18,7 +18,7 @@ from skdp.graphical.size import MAX_MODEL_SIZE
 from skdp.pgm.answers import ModelAnswers
 from skdp.pgm.frames import FrameForm
 from skdp.pgm.session import ModelFitter, Session
-from skdp.pgm.strategies import AIM, MST, FixedMarginals, Independent, Strategy
+from skdp.pgm.strategies import AIM, HDMM, MST, FixedMarginals, Independent, Strategy
 from skdp.pgm.workload import Workload
 from skdp.queries import PublicFacts
 from skdp.records import CountTable, Schema, read_records
@@ -31,6 +31,7 @@ Doubts: TypeAlias = list[tuple[str, type[Warning]]]
 
 _STRATEGIES: dict[str, type[Strategy]] = {
     "aim": AIM,
+    "hdmm": HDMM,
     "mst": MST,
     "independent": Independent,
     "fixed_marginals": FixedMarginals,
@@ -55,7 +56,7 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         0 for pure differential privacy with Laplace noise. With delta > 0 the noise is
         Gaussian and losses add up as zCDP, which is more accurate where many marginals
         are measured.
-    strategy : {"mst", "aim", "independent", "fixed_marginals"} or Strategy, \
+    strategy : {"mst", "aim", "hdmm", "independent", "fixed_marginals"} or Strategy, \
             default="mst"
         What to measure; see `skdp.pgm.strategies`.
     workload : Workload, optional

@@ -520,11 +520,13 @@ def test_a_warning_that_is_an_error_keeps_what_was_paid_for():
 
 
 def test_a_fit_that_measures_nothing_has_all_attributes():
-    model = estimator(strategy=FixedMarginals([()])).fit(people(50))
+    schema = Schema([Categorical("owner", ("no",)), Categorical("pet", ("dog",))])
+    X = pd.DataFrame({"owner": 50 * ["no"], "pet": 50 * ["dog"]})
+    model = estimator(strategy="independent", schema=schema).fit(X)
     assert (model.loss_, model.gap_, model.tau_, model.n_oracle_calls_) == (0, 0, 0, 0)
     assert model.marginals_ == {}
     assert len(model.ledger_) == 0
-    np.testing.assert_allclose(model.marginal(["owner"]), [25, 25])
+    np.testing.assert_allclose(model.marginal(["owner"]), [50])
 
 
 def test_verbose_says_what_is_bought(capsys):

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp.base
 from skdp import Categorical, Ordinal, PGMEstimator, Schema
@@ -507,6 +508,15 @@ def test_an_interrupted_search_leaves_an_exact_ledger(inference, n_draws, monkey
     assert {k: v for k, v in vars(model).items() if k != "ledger_"} == before
     assert [e.mechanism for e in model.ledger_] == n_draws * ["exponential"]
     assert model.ledger_.total() == pytest.approx(n_draws * 0.3 / 4)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks(
+    [PGMEstimator(strategy=PrivBayes(inference=i), random_state=0) for i in INFERENCES]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 def test_progress_is_shown(capsys):
