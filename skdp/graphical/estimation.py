@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skdp.graphical.base_distribution import automatic_tau
 from skdp.graphical.domain import Domain
+from skdp.graphical.fit import Fit
+from skdp.graphical.level_merging import LevelMerging
 from skdp.graphical.linear_queries import LinearQuery
 from skdp.graphical.losses import LossFunction
 from skdp.graphical.markov_random_field import MarkovRandomField
 from skdp.graphical.measurement import LinearMeasurement
 from skdp.graphical.problem import Problem, make_problem
-from skdp.graphical.size import MAX_MODEL_SIZE
+from skdp.graphical.size import MAX_MODEL_SIZE, check_table
 from skdp.graphical.solvers import UNPENALISED, Found, solve
 
 if TYPE_CHECKING:
@@ -31,64 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "estimate", "fit_potentials"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Potentials with the account of how they were found.
-
-    Parameters
-    ----------
-    domain : Domain
-        Columns and their numbers of levels.
-    potentials : mapping of tuple of str to ndarray
-        Log-potentials per clique, -inf where no record can be.
-    n_records : float
-        What every marginal sums to.
-    marginals : mapping of tuple of str to ndarray
-        Of the same cliques, in counts.
-    loss : float
-        Of the marginals, without the penalty. For L2 at the truth n_answers/2 +-
-        sqrt(n_answers/2) is expected.
-    objective : float
-        Loss plus penalty: what was minimised.
-    gap : float
-        `objective` is at most this far above its minimum.
-    tau : float
-        Strength of the penalty; 0 for the loss alone.
-    solver : str
-        Which solver was used.
-    n_oracle_calls : int
-        How often all marginals were computed.
-    n_answers : int
-        Number of noisy numbers.
-    duals : tuple of (tuple of str, ndarray)
-        Per measurement its columns and multipliers, for warm starts; empty where the
-        solver has none.
-    """
-
-    domain: Domain
-    potentials: Mapping[tuple[str, ...], Array]
-    n_records: float
-    marginals: Mapping[tuple[str, ...], Array]
-    loss: float
-    objective: float
-    gap: float
-    tau: float
-    solver: str
-    n_oracle_calls: int
-    n_answers: int
-    duals: tuple[tuple[tuple[str, ...], Array], ...] = field(default=(), repr=False)
-
-    def model(self) -> MarkovRandomField:
-        """Return the distribution.
-
-        Returns
-        -------
-        MarkovRandomField
-            With these potentials.
-        """
-        return MarkovRandomField(self.domain, self.potentials, self.n_records)
 
 
 def estimate(
@@ -232,10 +175,18 @@ def fit_potentials(
     """
     domain = Domain.from_schema(schema)
     _check(measurements, n_records, gap_tol, loss, cliques, base)
+    merging = LevelMerging(domain, {})
     queries = [measurement.linear(domain) for measurement in measurements]
+    plain = not (callable(loss) or cliques or structural_zeros)
+    if plain and tau != 0 and not _needs_zero(solver, loss):
+        for measurement in measurements:
+            check_table(domain, measurement.columns, max_model_size / 10)
+        merging = LevelMerging.of(domain, measurements)
+        measurements = [merging.merge(measurement) for measurement in measurements]
+        queries = [measurement.linear(merging.domain) for measurement in measurements]
     strength = _tau(tau, solver, loss, measurements, queries)
     problem = make_problem(
-        domain,
+        merging.domain,
         measurements,
         float(n_records),
         base=base if strength > 0 else "uniform",
@@ -243,12 +194,15 @@ def fit_potentials(
         structural_zeros=_arrays(structural_zeros),
         max_model_size=max_model_size,
     )
+    if merging.classes:
+        sizes = merging.log_sizes(problem.layout)
+        problem = problem.rebased(problem.base + sizes)
     goal = gap_tol * max(len(problem.answers), 1) / 2.0
     start = None if warm_start is None else _start(problem, measurements, warm_start)
     found = solve(problem, strength, solver, loss, goal, max_iter, start)
     if not found.gap <= goal:
         warnings.warn(_not_converged(found, goal), ConvergenceWarning, stacklevel=3)
-    return _fit(domain, measurements, problem, strength, found)
+    return _fit(merging, measurements, problem, strength, found)
 
 
 def _check(
@@ -282,12 +236,11 @@ def _tau(
     queries: Sequence[LinearQuery],
 ) -> float:
     """Return the strength of the penalty, refusing what a solver cannot do."""
-    custom = callable(loss)
-    needs_zero = solver in UNPENALISED and not (custom and solver == "accelerated")
+    needs_zero = _needs_zero(solver, loss)
     if solver not in ("auto", "newton", "lbfgs", *UNPENALISED):
         raise ValueError(f"solver {solver!r} is unknown.")
     if tau == "auto":
-        if custom or needs_zero:
+        if callable(loss) or needs_zero:
             return 0.0
         return automatic_tau(measurements, queries)
     if isinstance(tau, str) or not (np.isfinite(tau) and tau >= 0):
@@ -297,6 +250,11 @@ def _tau(
     if tau == 0 and solver in ("newton", "lbfgs"):
         raise ValueError(f'solver={solver!r} needs tau > 0; use solver="auto".')
     return float(tau)
+
+
+def _needs_zero(solver: str, loss: str | LossFunction) -> bool:
+    penalises = callable(loss) and solver == "accelerated"
+    return solver in UNPENALISED and not penalises
 
 
 def _arrays(
@@ -328,27 +286,27 @@ def _not_converged(found: Found, goal: float) -> str:
 
 
 def _fit(
-    domain: Domain,
+    merging: LevelMerging,
     measurements: Sequence[LinearMeasurement],
     problem: Problem,
     tau: float,
     found: Found,
 ) -> Fit:
     layout = problem.layout
-    places = list(zip(layout.cliques, layout.slices(), strict=True))
+    shapes = [layout.domain.shape(clique) for clique in layout.cliques]
+    places = list(zip(layout.cliques, layout.slices(), shapes, strict=True))
     duals: tuple[tuple[tuple[str, ...], Array], ...] = ()
     if found.dual is not None:
         pairs = zip(measurements, problem.blocks, strict=True)
         duals = tuple((m.columns, found.dual[block.answers]) for m, block in pairs)
+    potentials = found.potentials - merging.log_sizes(layout)
     return Fit(
-        domain=domain,
-        potentials={
-            c: found.potentials[place].reshape(domain.shape(c)) for c, place in places
+        merging=merging,
+        class_potentials={c: potentials[p].reshape(shape) for c, p, shape in places},
+        class_marginals={
+            c: found.marginals[p].reshape(shape) for c, p, shape in places
         },
         n_records=problem.total,
-        marginals={
-            c: found.marginals[place].reshape(domain.shape(c)) for c, place in places
-        },
         loss=found.loss,
         objective=found.objective,
         gap=found.gap,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skdp.graphical import MarkovRandomField, Model
+from skdp.graphical import Model
 from skdp.graphical.sampling import Method
 from skdp.pgm.coding import GAP, codes_of, codes_with_gaps, gap_patterns
 from skdp.pgm.conditions import level_weights
@@ -83,7 +83,7 @@ class ModelAnswers(OneToOneFeatureMixin, TransformerMixin):
         squares = [(model.marginal(columns) - counts) ** 2 for model in models]
         return counts, np.sqrt(np.mean(squares, axis=0))
 
-    def _repeated_models(self) -> list[MarkovRandomField]:
+    def _repeated_models(self) -> list[Model]:
         """Fit to repeated measurements, once."""
         if not self._is_repeatable:
             raise ValueError(

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from skdp._sklearn import Interval, StrOptions, fit_context
 from skdp.base import PrivateEstimator, all_or_nothing
 from skdp.graphical import MarkovRandomField, Model
+from skdp.graphical.class_model import ClassModel
 from skdp.graphical.size import MAX_MODEL_SIZE
 from skdp.pgm.answers import ModelAnswers
 from skdp.pgm.frames import FrameForm
@@ -257,7 +258,7 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         )
         self.marginals_ = {columns: model.marginal(columns) for columns in measured}
         # Deviations are found by measuring and fitting again.
-        self._is_repeatable = isinstance(model, MarkovRandomField) and (
+        self._is_repeatable = isinstance(model, MarkovRandomField | ClassModel) and (
             bool(session.measurements) == (session.last_fit is not None)
         )
         if session.last_fit is not None:

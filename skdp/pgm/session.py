@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp.exceptions import PrivacyBudgetWarning
-from skdp.graphical import Domain, MarkovRandomField
+from skdp.graphical import Domain, MarkovRandomField, Model
 from skdp.graphical.estimation import Fit
 from skdp.graphical.losses import LossFunction
 from skdp.graphical.measurement import LinearMeasurement
@@ -203,11 +203,29 @@ class Session:
             Post-processing: it costs nothing.
         """
         if not self.measurements:
-            domain = Domain.from_schema(self.schema)
-            return MarkovRandomField(domain, {}, self.public.n_records)
+            return self._uniform()
+        return self.fitter.model(self._fit())
+
+    def fit_compact_model(self) -> Model:
+        """Fit as `fit_model` does, where few single queries were measured.
+
+        Returns
+        -------
+        Model
+            Over classes of levels that no measurement tells apart.
+        """
+        if not self.measurements:
+            return self._uniform()
+        return self.fitter.compact_model(self._fit())
+
+    def _fit(self) -> Fit:
         self.last_fit = self.fitter(self.measurements, self.last_fit)
         self.say(f"fitted a model to {len(self.measurements)} marginals")
-        return self.fitter.model(self.last_fit)
+        return self.last_fit
+
+    def _uniform(self) -> MarkovRandomField:
+        domain = Domain.from_schema(self.schema)
+        return MarkovRandomField(domain, {}, self.public.n_records)
 
     @contextmanager
     def interruptible(self, done: Sized) -> Iterator[None]:

@@ -14,12 +14,12 @@ from math import sqrt
 
 import numpy as np
 
-from skdp.graphical import Domain, MarkovRandomField, Model
+from skdp.graphical import Domain, Model
 from skdp.graphical.measurement import LinearMeasurement
 
 __all__ = ["repeat_fits"]
 
-Fitter = Callable[[list[LinearMeasurement]], MarkovRandomField]
+Fitter = Callable[[list[LinearMeasurement]], Model]
 
 
 def repeat_fits(
@@ -28,7 +28,7 @@ def repeat_fits(
     fit: Fitter,
     is_pure: bool,
     n_repetitions: int,
-) -> list[MarkovRandomField]:
+) -> list[Model]:
     """Measure a model with fresh noise and fit again.
 
     Parameters

@@ -19,6 +19,7 @@ from .model_distances import ModelDistances
 from .moments import Diagonal, MomentQuery, SecondMoments, Sums
 from .norms import NormScores, SquaredExcess
 from .parent_scores import ParentInformation, ParentScores, ParentVariation
+from .query_errors import QueryErrors
 from .scores import MarginalDistances
 from .total_variation import TotalVariationDependence
 
@@ -48,6 +49,7 @@ __all__ = [
     "ParentVariation",
     "PublicFacts",
     "Query",
+    "QueryErrors",
     "Question",
     "SecondMoments",
     "SpearmanDependence",

@@ -53,6 +53,10 @@ class LinearMarginal(Query):
     once that in Linf, since the entries lie between 0 and the largest. The largest norm
     of a column of a Kronecker product is the product of its factors' largest norms.
 
+    A single answer changes by the difference of two entries of its row, at most the
+    largest less the smallest. In a Kronecker product of rows, both are products of
+    largest and smallest entries of the factors.
+
     Parameters
     ----------
     names : tuple of str
@@ -115,6 +119,25 @@ class LinearMarginal(Query):
         """No product of entries of some of the factors is larger."""
         parts = _parts(self.query)
         return prod(max(1.0, _largest(part)) for part in parts)
+
+    @property
+    def largest_weight(self) -> float:
+        """No entry of the matrix is larger in magnitude; at least 1."""
+        return self._bound
+
+    @cached_property
+    def _spread(self) -> float:
+        """The largest less the smallest entry of a single row."""
+        low = high = 1.0
+        parts = _parts(self.query)
+        for part in parts:
+            entries = _entries(part)
+            ends = [a * b for a in (low, high) for b in (entries.min(), entries.max())]
+            low, high = min(ends), max(ends)
+        if self.integral:
+            return float(high - low)
+        rounding = (len(parts) - 1) * 2.0**-50 * max(abs(low), abs(high))
+        return float((high - low) * _UP + rounding)
 
     @cached_property
     def _is_negative_somewhere(self) -> bool:
@@ -191,6 +214,8 @@ class LinearMarginal(Query):
         check_norm(ord)
         if self.query.shape[1] == 1:
             return 0.0
+        if self.query.shape[0] == 1:
+            return self._spread
         if not isinstance(self.query, Kronecker) and self.query.shape[1] <= _MAX_EXACT:
             return self._largest_differences[ord]
         if ord == inf:

@@ -27,7 +27,7 @@ from skdp import (
     PrivPC,
 )
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, SchemaError
-from skdp.pgm.strategies import Independent
+from skdp.pgm.strategies import MWEM, Independent
 from skdp.privacy import Curator
 
 
@@ -56,6 +56,7 @@ def test_every_public_estimator_is_listed() -> None:
         PGMEstimator(),
         PGMEstimator(1.0, 1e-6, imputation="draw", random_state=0),
         PGMEstimator(strategy=Independent(), imputation="mean"),
+        PGMEstimator(strategy=MWEM(n_rounds=3), random_state=0),
     ]
 )
 def test_scikit_learn_checks(estimator, check) -> None:

@@ -39,6 +39,7 @@ from skdp.pgm.strategies import (
     AIM,
     HDMM,
     MST,
+    MWEM,
     FixedMarginals,
     Independent,
     PrivBayes,
@@ -68,6 +69,7 @@ from skdp.queries import (
     ParentInformation,
     ParentVariation,
     PublicFacts,
+    QueryErrors,
     Question,
     SecondMoments,
 )
@@ -414,6 +416,30 @@ CASES = {
         3000,
         n_broken_runs=2000,
     ),
+    "exponential, weighted distances less the noise": Case(
+        two_columns(),
+        lambda c: c.exponential(
+            MarginalDistances(
+                [Marginal("a"), Marginal("b")], [[4, 0], [3, 3]], [2, 2], [9, 9]
+            ),
+            epsilon=2.0,
+        ),
+        0.5,
+        3000,
+        n_broken_runs=2000,
+    ),
+    "exponential, errors of single queries": Case(
+        two_columns(),
+        lambda c: c.exponential(
+            QueryErrors(
+                [LinearMarginal(name, [[1, 0]]) for name in "ab"], [[4], [2]], [3, 3]
+            ),
+            epsilon=2.0,
+        ),
+        0.5,
+        3000,
+        n_broken_runs=2000,
+    ),
     "exponential, model distances": Case(
         two_columns(),
         lambda c: c.exponential(A_IS_NO, epsilon=2.0),
@@ -751,6 +777,8 @@ class UniformFitter:
     def model(self, fit):
         return UNIFORM
 
+    compact_model = model
+
 
 def log_ratio(measurements, worlds):
     """Return how much likelier some noisy tables are for the first records."""
@@ -772,6 +800,8 @@ STRATEGY_CASES = {
     "fixed": StrategyCase(WORLDS, FixedMarginals([("a", "b"), ("b",)]).run, 0.4, 2000),
     "hdmm": StrategyCase(WORLDS, HDMM("union").run, 0.4, 2000, workload=SUMS),
     "mst": StrategyCase(WORLDS, MST().run, 0.15, 6000),
+    "mwem, queries": StrategyCase(WORLDS, MWEM("queries", 2).run, 0.2, 4000),
+    "mwem, marginals": StrategyCase(WORLDS, MWEM("marginals", 2).run, 0.2, 4000),
     "aim": StrategyCase(WORLDS, AIM(n_rounds=3).run, 0.15, 4000),
     "priv_bayes": StrategyCase(two_columns(200, "abc"), PrivBayes().run, 0.3, 3000),
 }

@@ -34,6 +34,7 @@ from skdp.queries import (
     ParentVariation,
     PublicFacts,
     Query,
+    QueryErrors,
     Question,
     SecondMoments,
     SquaredExcess,
@@ -101,6 +102,7 @@ def test_queries_are_frozen_hashable_values(name, kind):
         "PairInteractions": lambda: PairInteractions([["a", "b"]]),
         "LinearMarginal": lambda: LinearMarginal("a", [[1.0, 1.0]]),
         "MarginalDistances": lambda: MarginalDistances([Marginal("a")], [[3.0, 4.0]]),
+        "QueryErrors": lambda: QueryErrors([Marginal("a")], [[3.0, 4.0]], [2.0]),
         "ModelDistances": lambda: ModelDistances(
             ["a"], MarkovRandomField(Domain("a", (2,)), {("a",): np.zeros(2)}, 7)
         ),

@@ -31,6 +31,7 @@ from skdp.queries import (
     ParentInformation,
     ParentVariation,
     PublicFacts,
+    QueryErrors,
     Question,
     SpearmanDependence,
     TotalVariationDependence,
@@ -188,6 +189,12 @@ def linear_examples(shape):
         LinearMarginal(("x", "y"), Kronecker(merged)),
         LinearMarginal(("z", "y"), rng.random((3, n_cells))),
         LinearMarginal(("z", "y"), rng.normal(size=(3, n_cells))),
+        LinearMarginal(
+            ("x", "z"), Kronecker([[np.arange(n)] for n in (shape[1], shape[0])])
+        ),
+        LinearMarginal(
+            ("x", "y"), Kronecker([rng.normal(size=(1, n)) for n in shape[1:]])
+        ),
     ]
 
 
@@ -217,6 +224,18 @@ def distances_example(shape, weights=None):
         *2 * [[0.7] * shape[0]],
     ]
     return MarginalDistances(marginals, tables, weights, [0.0, 2.0, 0.1])
+
+
+def query_errors_examples(shape):
+    """Return errors of a table and of linear queries, with and without weights."""
+    several = [Marginal(("x", "y")), *linear_examples(shape)[:2]]
+    answers = [np.full(query.shape(facts(1, *shape)), 0.7) for query in several]
+    rows = [LinearMarginal(q.names, q.query.row(0)) for q in linear_examples(shape)]
+    return [
+        QueryErrors(several, answers),
+        QueryErrors(several, answers, [2.0, 0.3, 1.0]),
+        QueryErrors(rows, [[1.3]] * len(rows)),
+    ]
 
 
 def model_distances_example(shape, weights=None):
@@ -251,6 +270,7 @@ def examples(kind, shape):
             distances_example(shape),
             distances_example(shape, [1, 3, 0.3]),
         ],
+        QueryErrors: query_errors_examples(shape),
         ModelDistances: [
             model_distances_example(shape),
             model_distances_example(shape, [1, 3, 0.3]),

@@ -41,6 +41,7 @@ from skdp.queries import (
     ParentInformation,
     ParentVariation,
     PublicFacts,
+    QueryErrors,
     Question,
     SpearmanDependence,
     TotalVariationDependence,
@@ -128,7 +129,7 @@ def matrices(draw, n_cells):
     """Draw a matrix: integers or not, of one sign or both, 0/1 merging levels."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     kind = draw(st.sampled_from(("tri", "integers", "positive", "signed", "merge")))
-    n_rows = draw(st.integers(1, 4))
+    n_rows = draw(st.sampled_from((1, 1, 2, 3, 4)))
     if kind == "tri":
         return np.tri(n_cells)
     if kind == "merge":
@@ -182,6 +183,18 @@ def gaps(draw, schema):
         answers = [np.rint(answer) for answer in answers]
     weights = draw(st.none() | st.just(rng.uniform(0.1, 3, len(queries))))
     return AnswerGaps(queries, answers, k, weights)
+
+
+@st.composite
+def query_errors(draw, schema):
+    """Draw errors of tables, queries and single rows against answers of any size."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    facts = PublicFacts(3, schema)
+    asked = draw(st.lists(marginals(schema.names), max_size=2))
+    asked += draw(st.lists(linear_marginals(schema), min_size=1, max_size=2))
+    answers = [5 * rng.normal(size=query.shape(facts)) for query in asked]
+    weights = draw(st.sampled_from((None, rng.uniform(0.1, 9, size=len(asked)))))
+    return QueryErrors(asked, answers, weights)
 
 
 @st.composite
@@ -268,6 +281,7 @@ STRATEGIES = {
     ModelDistances: model_distances,
     NormalizedKendallDependence: dependence(NormalizedKendallDependence),
     PairInteractions: pair_interactions,
+    QueryErrors: query_errors,
     ParentInformation: parents(ParentInformation),
     ParentVariation: parents(ParentVariation),
     SpearmanDependence: dependence(SpearmanDependence),
@@ -276,7 +290,7 @@ STRATEGIES = {
 
 
 # These need to know the levels.
-BY_SCHEMA = (AnswerGaps, LinearMarginal, MarginalDistances, ModelDistances)
+BY_SCHEMA = (AnswerGaps, LinearMarginal, MarginalDistances, ModelDistances, QueryErrors)
 
 
 def instances(kind, schema):

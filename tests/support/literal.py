@@ -1,4 +1,4 @@
-"""Slow, literal readings of the private PC algorithms, on lists of records.
+"""Slow, literal readings of published algorithms, on lists of records.
 
 Scores come from double loops over records. The noise comes from the streams of the
 package in the order of the definition, so that answers can be compared one by one.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
-from math import floor, sqrt
+from math import exp, floor, sqrt
 
 import numpy as np
 
@@ -131,3 +131,27 @@ def best_margins(records, levels, thresholds, candidates):
             for (x, y), sets in candidates.items()
         ]
     )
+
+
+def multiplicative_weights(records, measurements, n):
+    """Figure 1 of Hardt, Ligett, McSherry (2012), step 3, from a uniform start.
+
+    A measurement is a list of (query, answer) pairs that are updated together; for a
+    single query this is the published rule, p(x) times exp(q(x) (y - q(p))/2n).
+    """
+    p = {x: 1 / len(records) for x in records}
+    for pairs in measurements:
+        errors = [(q, y - n * sum(q(x) * p[x] for x in records)) for q, y in pairs]
+        p = {
+            x: p[x] * exp(sum(q(x) * error for q, error in errors) / (2 * n))
+            for x in records
+        }
+        total = sum(p.values())
+        p = {x: p[x] / total for x in records}
+    return p
+
+
+def exponential_law(scores, epsilon, sensitivity):
+    """The probability of each candidate: proportional to exp(eps score/2 Delta)."""
+    weights = [exp(epsilon * (s - max(scores)) / (2 * sensitivity)) for s in scores]
+    return [w / sum(weights) for w in weights]

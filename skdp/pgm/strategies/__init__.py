@@ -7,6 +7,7 @@ from .fixed_marginals import FixedMarginals
 from .hdmm import HDMM
 from .independent import Independent
 from .mst import MST
+from .mwem import MWEM
 from .priv_bayes import PrivBayes
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "HDMM",
     "MST",
     "DualQuery",
+    "MWEM",
     "FixedMarginals",
     "Independent",
     "PrivBayes",
