@@ -205,6 +205,21 @@ class CalibratedTree:
             return self.n_records * left.at(codes)
         return self.n_records * contract_at(left, right, codes, self.max_cells)
 
+    def check(self, columns: Iterable[str]) -> None:
+        """Refuse a marginal whose messages would be too large; that is public.
+
+        Parameters
+        ----------
+        columns : iterable of str
+            Different names.
+
+        Raises
+        ------
+        ModelTooLargeError
+            If a message of more than `max_cells` would be needed.
+        """
+        self._factors(frozenset(columns))
+
     def _factors(self, asked: Names) -> tuple[NamedTable, NamedTable | None]:
         """Return one or two tables whose product sums to the asked distribution."""
         if self._n_held > _MOST_HELD:

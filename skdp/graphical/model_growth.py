@@ -35,6 +35,11 @@ class ModelGrowth:
         Columns and their numbers of levels.
     candidates : sequence of sequences of str
         Sets of columns.
+
+    Attributes
+    ----------
+    n_cells : int
+        Cells of the junction tree of what was measured at the last call.
     """
 
     def __init__(self, domain: Domain, candidates: Sequence[Sequence[str]]) -> None:
@@ -44,6 +49,7 @@ class ModelGrowth:
         self._members = np.array([[a in c for a in names] for c in candidates])
         self._own = [domain.n_cells(clique) for clique in candidates]
         self._graph = np.zeros((0, 0), dtype=bool)
+        self.n_cells = 0
 
     def admissible(
         self, measured: Iterable[Sequence[str]], max_cells: float
@@ -81,6 +87,7 @@ class ModelGrowth:
         (tree,) = tree_cliques(self._sizes[None], graph[None])
         self._inside = [bool((tree >= m).all(axis=1).any()) for m in self._members]
         cells = np.where(tree, self._sizes, 1.0).prod(axis=1)
+        self.n_cells = int(cells.sum())
         n_components, component = connected_components(graph, directed=False)
         is_in = component == np.arange(n_components)[:, None]
         own = np.bincount(component[tree.argmax(axis=1)], weights=cells)

@@ -18,7 +18,17 @@ from skdp.graphical.size import MAX_MODEL_SIZE
 from skdp.pgm.answers import ModelAnswers
 from skdp.pgm.frames import FrameForm
 from skdp.pgm.session import ModelFitter, Session
-from skdp.pgm.strategies import AIM, HDMM, MST, FixedMarginals, Independent, Strategy
+from skdp.pgm.strategies import (
+    AIM,
+    HDMM,
+    MST,
+    MWEM,
+    DualQuery,
+    FixedMarginals,
+    Independent,
+    PrivBayes,
+    Strategy,
+)
 from skdp.pgm.workload import Workload
 from skdp.queries import PublicFacts
 from skdp.records import CountTable, Schema, read_records
@@ -31,10 +41,13 @@ Doubts: TypeAlias = list[tuple[str, type[Warning]]]
 
 _STRATEGIES: dict[str, type[Strategy]] = {
     "aim": AIM,
-    "hdmm": HDMM,
-    "mst": MST,
-    "independent": Independent,
+    "dual_query": DualQuery,
     "fixed_marginals": FixedMarginals,
+    "hdmm": HDMM,
+    "independent": Independent,
+    "mst": MST,
+    "mwem": MWEM,
+    "priv_bayes": PrivBayes,
 }
 _UNPENALISED = {"accelerated", "mirror_descent", "dual_averaging"}
 _SOLVERS = {"auto", "newton", *_UNPENALISED}
@@ -56,9 +69,10 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         0 for pure differential privacy with Laplace noise. With delta > 0 the noise is
         Gaussian and losses add up as zCDP, which is more accurate where many marginals
         are measured.
-    strategy : {"mst", "aim", "hdmm", "independent", "fixed_marginals"} or Strategy, \
-            default="mst"
-        What to measure; see `skdp.pgm.strategies`.
+    strategy : str or Strategy, default="mst"
+        What to measure: "mst", "aim", "mwem", "priv_bayes", "hdmm", "dual_query",
+        "independent" or "fixed_marginals", or an object of `skdp.pgm.strategies` with
+        parameters of its own.
     workload : Workload, optional
         The marginals that matter, for strategies that choose by them.
     solver : {"auto", "newton", "accelerated", "mirror_descent", "dual_averaging"}, \

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skdp.exceptions import ModelTooLargeError
 from skdp.graphical import ClassModel, Domain, Model, MultiplicativeWeights
 from skdp.graphical.level_merging import LevelMerging
-from skdp.pgm.model_limit import ModelLimit
+from skdp.graphical.model_growth import ModelGrowth
 from skdp.pgm.session import Session
 
 __all__ = ["Inference", "ModelInference", "WeightsInference"]
@@ -42,17 +42,21 @@ class ModelInference:
     ----------
     session : Session
         Has the measurements.
+    cliques : sequence of tuple of str
+        What may be measured. A junction tree of a twentieth of `max_model_size` is
+        large enough: an elimination joins at most twice its cells, and stored tables
+        may have a tenth.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, cliques: Sequence[Columns]) -> None:
         self._session = session
-        domain = Domain.from_schema(session.schema)
-        self._limit = ModelLimit(domain, session.fitter.max_model_size)
+        self._growth = ModelGrowth(Domain.from_schema(session.schema), cliques)
+        self._max_cells = session.fitter.max_model_size / 20
 
     @property
     def n_cells(self) -> int:
         """Cells of the junction tree."""
-        return self._limit.n_cells
+        return self._growth.n_cells
 
     def tables(self, cliques: Sequence[Columns]) -> Tables:
         """Return the counts over those cliques with which the model is small enough.
@@ -68,7 +72,8 @@ class ModelInference:
             Of those that are admitted and that the model can answer.
         """
         measured = [m.columns for m in self._session.measurements]
-        admitted = [cliques[k] for k in self._limit.admitted(cliques, measured)]
+        fits = self._growth.admissible(measured, self._max_cells)
+        admitted = [cliques[k] for k in fits]
         model = self.model()
         try:
             return model.marginals(admitted)

@@ -107,11 +107,11 @@ class Session:
         if not asked:
             return []
         batch = Batch(tuple(asked))
-        self.budget.spend(price)
-        if self.budget.is_pure:
-            answer = self.curator.laplace(batch, epsilon=price)
-        else:
-            answer = self.curator.gaussian(batch, rho=price)
+        with self._spending(price):
+            if self.budget.is_pure:
+                answer = self.curator.laplace(batch, epsilon=price)
+            else:
+                answer = self.curator.gaussian(batch, rho=price)
         sigma = noise_deviation(batch, self.public, price, self.budget.is_pure)
         new = [
             LinearMeasurement(query.names, part, sigma, getattr(query, "query", None))
@@ -137,11 +137,8 @@ class Session:
             Index of the chosen candidate, drawn with probability proportional to
             exp(epsilon score/(2 sensitivity)).
         """
-        self.budget.spend(price)
-        epsilon = price if self.budget.is_pure else sqrt(8 * price)
-        while not self.budget.is_pure and epsilon**2 / 8 > price:
-            epsilon = nextafter(epsilon, 0.0)  # the root was rounded up
-        return self.curator.exponential(scores, epsilon=epsilon)
+        with self._spending(price):
+            return self.curator.exponential(scores, epsilon=self._epsilon(price))
 
     def draw(self, scores: Query, price: float, size: int) -> NDArray[np.intp]:
         """Buy independent choices among the same candidates, as `choose` does one.
@@ -161,9 +158,29 @@ class Session:
         ndarray of int, shape (size,)
             Indices of the chosen candidates.
         """
-        self.budget.spend(price)
-        epsilon = price if self.budget.is_pure else sqrt(8 * price * size)
-        return self.curator.exponential(scores, epsilon=epsilon, size=size)
+        epsilon = self._epsilon(price, size)
+        with self._spending(price):
+            return self.curator.exponential(scores, epsilon=epsilon, size=size)
+
+    def _epsilon(self, price: float, size: int = 1) -> float:
+        """Return what a price buys for so many choices together."""
+        if self.budget.is_pure:
+            return price
+        epsilon = sqrt(8 * price * size)
+        while epsilon**2 / (8 * size) > price:
+            epsilon = nextafter(epsilon, 0.0)  # the root was rounded up
+        return epsilon
+
+    @contextmanager
+    def _spending(self, price: float) -> Iterator[None]:
+        """Take a price off the budget if, and only if, it was entered in the ledger."""
+        ledger = self.curator.ledger
+        n_entries = len(ledger)
+        try:
+            yield
+        finally:
+            if len(ledger) > n_entries:
+                self.budget.spend(price)
 
     def fit_loss(
         self,

@@ -19,7 +19,6 @@ from skdp.graphical.calibrated_tree import (
 )
 from skdp.graphical.junction_tree import JunctionTree
 from skdp.graphical.markov_random_field import MarkovRandomField
-from skdp.graphical.size import check_table
 
 from .base import Norm, PublicFacts, Query, check_norm
 
@@ -144,18 +143,19 @@ class ModelDistances(Query):
         ValueError
             If the model allows no record.
         ModelTooLargeError
-            If a clique of its junction tree is beyond what it may store.
+            If a clique of its junction tree, or a table on the way to a marginal, is
+            beyond what it may store.
         """
         domain = self.model.domain
-        for clique in self._tree.cliques:
-            check_table(domain, clique, self.model.max_cells)
-        _ = self.model.log_partition  # raises if there is no record
         for name in self.columns:
             n_levels = public.schema.n_levels(name)
             if name not in domain or domain.size(name) != n_levels:
                 raise SchemaError(
                     f"The model must have a column {name!r} of {n_levels} levels."
                 )
+        tree = self._calibrated()
+        for names in self.marginals:
+            tree.check(names)
 
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
         """Return (n_marginals,)."""
@@ -174,16 +174,20 @@ class ModelDistances(Query):
         ndarray, shape (n_marginals,)
             In records, times the weights.
         """
-        model = self.model
-        tree = CalibratedTree(
-            model.domain, model.potentials, model.n_records, model.max_cells, self._tree
-        )
+        tree = self._calibrated()
         distances = np.full(len(self.marginals), float(records.n_records))
         for k, names in enumerate(self.marginals):
             cells, counts = records.occupied(names)
             expected = tree.values_at(names, cells)
             distances[k] += (np.abs(counts - expected) - expected).sum()
         return np.asarray(self.weights * (distances - self.penalties))
+
+    def _calibrated(self) -> CalibratedTree:
+        """Return the model's tree; a new one, so that nothing private stays in it."""
+        model = self.model
+        return CalibratedTree(
+            model.domain, model.potentials, model.n_records, model.max_cells, self._tree
+        )
 
     def sensitivity(self, public: PublicFacts, ord: Norm = 1) -> float:
         """Return 2 in Linf, 2 sqrt(k) in L2 and 2 k in L1, with weights in them.

@@ -197,12 +197,13 @@ class _Rounds:
         used = 1.0 if is_last else 1.0 - (left - plan.total) / budget.total
         chosen = self._choose(plan, noise, used)
         clique = self.candidates.cliques[chosen]
-        before = self.model.marginal(clique)
+        before = self.model.marginals([clique])[clique]
         price = budget.left if is_last else plan.measuring
         session.measure([Marginal(clique)], price)
         self.model = session.fit_model()
         self.n_done, self.finished = self.n_done + 1, is_last
-        moved = float(np.abs(self.model.marginal(clique) - before).sum())
+        after = self.model.marginals([clique])[clique]
+        moved = float(np.abs(after - before).sum())
         small = moved <= noise * self.n_cells[chosen]
         return plan.annealed(budget.is_pure) if small else plan
 
@@ -210,19 +211,26 @@ class _Rounds:
         measured = {m.columns for m in self.session.measurements}
         limit = used * self.max_cells
         fits = self.growth.admissible(measured, limit)
+        try:
+            place = self._draw(fits, plan, noise)
+        except ModelTooLargeError:  # of a score, before it was paid for
+            fits = self.growth.admissible(measured, 0.0)  # inside the model's cliques
+            place = self._draw(fits, plan, noise)
+        names = ", ".join(self.candidates.cliques[fits[place]])
+        self.session.say(
+            f"round {self.n_done + 1}, model of {self.growth.n_cells} cells: chose "
+            f"{names} among {len(fits)} candidates that leave at most {limit:.3g}"
+        )
+        return fits[place]
+
+    def _draw(self, fits: list[int], plan: _Plan, noise: float) -> int:
         scores = ModelDistances(
             [self.candidates.cliques[k] for k in fits],
             self.model,
             self.weights[fits],
             noise * self.n_cells[fits],
         )
-        chosen = fits[self.session.choose(scores, plan.choosing)]
-        names = ", ".join(self.candidates.cliques[chosen])
-        self.session.say(
-            f"round {self.n_done + 1}: chose {names} among {len(fits)} candidates that "
-            f"leave a model of at most {limit:.3g} cells"
-        )
-        return chosen
+        return self.session.choose(scores, plan.choosing)
 
     def _expected_noise(self, price: float) -> float:
         """Return the expected magnitude of the noise on a count."""

@@ -150,15 +150,12 @@ class DualQuery(Strategy):
         if not with_model:
             domain, n = game.queries.domain, session.public.n_records
             return EmpiricalDistribution(domain, np.array(game.records), n)
+        draws = game.draws[: len(game.records)]  # interrupted, one may be alone
         loss = DrawLikelihood(
-            game.queries,
-            session.public.n_records,
-            schedule.eta,
-            game.draws,
-            game.records,
+            game.queries, session.public.n_records, schedule.eta, draws, game.records
         )
         # At the truth, a draw among many queries costs about what a uniform one does.
-        expected = sum(map(len, game.draws)) * log(2 * len(game.queries))
+        expected = sum(map(len, draws)) * log(2 * len(game.queries))
         return session.fit_loss(loss, game.asked.cliques, expected, 1.0 / loss.sigma)
 
 

@@ -120,12 +120,12 @@ class MWEM(Strategy):
             workload.check(public.schema)
         domain = Domain.from_schema(public.schema)
         for clique in _asked(public, workload).cliques:
-            check_table(domain, domain.sort(clique), max_model_size / 10)
+            check_table(domain, domain.sort(clique), max_model_size / 20)
 
     def run(self, session: Session) -> Model:
         """Choose and measure in rounds; see `Strategy.run`."""
         workload = _asked(session.public, session.workload)
-        inference = self._inference(session)
+        inference = self._inference(session, workload)
         n_rounds = self._n_rounds(session, workload)
         with session.interruptible(session.measurements):
             for done in range(n_rounds):
@@ -140,9 +140,9 @@ class MWEM(Strategy):
                 session.measure([chosen], session.budget.left if is_last else price)
         return inference.model()
 
-    def _inference(self, session: Session) -> Inference:
+    def _inference(self, session: Session, workload: Workload) -> Inference:
         if self.inference == "graphical_model":
-            return ModelInference(session)
+            return ModelInference(session, workload.cliques)
         return WeightsInference(session, int(self.n_replays))
 
     def _n_rounds(self, session: Session, workload: Workload) -> int:

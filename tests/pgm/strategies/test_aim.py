@@ -402,7 +402,7 @@ def test_the_limits_of_the_model_hold():
 def test_progress_is_shown(capsys):
     model = fitted(AIM(n_rounds=8), verbose=1)
     shown = capsys.readouterr().out
-    assert "round 1: chose" in shown
+    assert "round 1, model of " in shown and " cells: chose " in shown
     assert "noise" in shown
     assert "(rho left: 0)" in shown
     assert "2.5e+05 cells" not in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from itertools import combinations
 from math import log, sqrt
 
@@ -17,10 +18,8 @@ from support.literal import exponential_law, multiplicative_weights
 import skdp.base
 from skdp import Numeric, Ordinal, PGMEstimator, Schema
 from skdp.exceptions import ModelTooLargeError, PrivacyBudgetWarning, SchemaError
-from skdp.graphical import Domain
 from skdp.pgm import Workload
 from skdp.pgm.budget import Budget
-from skdp.pgm.model_limit import ModelLimit
 from skdp.pgm.mwem_rounds import default_rounds
 from skdp.pgm.strategies import MWEM
 from skdp.privacy import Curator, PrivacyLedger, zcdp_from_dp
@@ -298,33 +297,23 @@ def test_a_model_never_grows_beyond_its_limit(candidates, inference):
     X = pd.DataFrame(
         np.random.default_rng(0).integers(0, 10, (500, 6)), columns=list(names)
     )
+    # Loops of columns have tables of 1000 cells, groups of two columns of 100.
+    size = 19_800.0 if inference == "graphical_model" else 2500.0
     model = fitted(
         candidates, inference, 20.0, X=X, schema=schema, n_rounds=20,
-        workload=Workload.all_marginals(names, 2), max_model_size=2500.0,
+        workload=Workload.all_marginals(names, 2), max_model_size=size,
     )  # fmt: skip
     assert len(model.measurements_) == 20
     measured = {m.columns for m in model.measurements_}
-    if inference == "graphical_model":  # a tree: a loop of columns has 1000 cells
+    if inference == "graphical_model":
         graph = nx.Graph(measured)
         assert nx.is_forest(graph) and len(measured) > 3
-    else:  # groups of two columns have 100 cells, of three 1000
+    else:
         assert len(measured) <= 3
         field = getattr(model.model_, "classes", model.model_)
         assert all(10 ** len(group) <= 250 for group in field.potentials)
     for pair in combinations(names, 2):
         assert model.marginal(pair).sum() == pytest.approx(500)
-
-
-def test_limits_of_a_growing_model():
-    domain = Domain(tuple("abcd"), (10, 10, 10, 10))
-    pairs = list(combinations("abcd", 2))
-    limit = ModelLimit(domain, 2500.0)
-    assert limit.admitted(pairs, []) == list(range(6))
-    held = [("a", "b"), ("c", "b")]
-    chords = [k for k, pair in enumerate(pairs) if pair != ("a", "c")]
-    assert limit.admitted(pairs, held) == chords
-    assert limit.n_cells == 210
-    assert ModelLimit(domain, 1e6).admitted(pairs, held) == list(range(6))
 
 
 # Interrupts, replay, verbosity -----------------------------------------------------
@@ -403,7 +392,8 @@ def test_all_but_the_answers_is_post_processing(
 def test_verbose_tells_of_the_rounds(candidates, inference, capsys):
     fitted(candidates, inference, verbose=1)
     said = capsys.readouterr().out
-    assert "round 1 of 4, model of 0 cells: chose" in said and "round 4 of 4" in said
+    assert re.search(r"round 1 of 4, model of \d+ cells: chose", said)
+    assert "round 4 of 4" in said
     assert "cells" in said and "noise" in said
     assert "epsilon left: 0)" in said
 
