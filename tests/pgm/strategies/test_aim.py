@@ -24,7 +24,7 @@ from skdp.pgm.strategies import AIM
 from skdp.pgm.strategies.candidates import Candidates
 from skdp.privacy import Curator, zcdp_from_dp
 from skdp.privacy.budget import as_typed
-from skdp.queries import PublicFacts
+from skdp.queries import ModelDistances, PublicFacts
 from skdp.records import CountTable
 
 # Sizes without ties: any order of equal scores would do.
@@ -397,6 +397,22 @@ def test_the_limits_of_the_model_hold():
     assert cells_of([m.columns for m in model.measurements_]) <= 50
     model = fitted(AIM(), (50.0, 0.0), max_model_size=20 * 50)
     assert cells_of([m.columns for m in model.measurements_]) <= 50
+
+
+def test_a_score_that_is_too_large_leaves_what_the_model_has(monkeypatch):
+    check, refused = ModelDistances.check, []
+
+    def checked(self, public):
+        if any(len(names) > 2 for names in self.marginals):
+            refused.append(self)
+            raise ModelTooLargeError("The answer needs a table of 1e+09 cells.")
+        check(self, public)
+
+    monkeypatch.setattr(ModelDistances, "check", checked)
+    model = fitted()
+    assert refused
+    assert all(len(m.columns) == 1 for m in model.measurements_)
+    assert model.ledger_.total(1e-6) == pytest.approx(1.0)
 
 
 def test_progress_is_shown(capsys):
