@@ -1,7 +1,7 @@
 """Mechanisms with their published inference and with the graphical model.
 
     python benchmarks/pgm_mechanisms.py [--quick] [--large] [--tables NAME ...]
-        [--mechanisms NAME ...] [--resume]
+        [--workloads NAME ...] [--mechanisms NAME ...] [--resume]
 
 The paper's experiment (McKenna, Sheldon, Miklau 2019) on three tables: Adult, 20 000
 records of the CHILD network (pgmpy), and Fair's survey of marriages (statsmodels, 6366
@@ -47,6 +47,7 @@ from skdp.records import CountTable
 
 EPSILONS, SEEDS = (0.1, 1.0, 10.0), (0, 1, 2)
 LARGEST_TABLE, LARGEST_MODEL = 20_000, 1e8
+WORKLOADS = ("fifteen, prefix", "all 3-way")
 PUBLISHED = {
     "MWEM": "multiplicative_weights",
     "PrivBayes": "bayesian_network",
@@ -132,10 +133,8 @@ def as_unordered(column: Any) -> Any:
 def workloads(records: CountTable, ordered: tuple[str, ...]) -> dict[str, Workload]:
     """Return both workloads."""
     schema = records.schema
-    return {
-        "fifteen, prefix": fifteen(schema, ordered),
-        "all 3-way": Workload.all_marginals(schema.names, 3),
-    }
+    both = fifteen(schema, ordered), Workload.all_marginals(schema.names, 3)
+    return dict(zip(WORKLOADS, both, strict=True))
 
 
 # One fit ------------------------------------------------------------------------------
@@ -200,7 +199,7 @@ def settings(args: argparse.Namespace) -> Iterator[Key]:
     epsilons = (1.0,) if args.quick else EPSILONS
     seeds = (0,) if args.quick else range(10) if args.large else SEEDS
     for name in args.tables:
-        for asked in ("fifteen, prefix", "all 3-way"):
+        for asked in args.workloads:
             for mechanism in args.mechanisms:
                 arms = ("graphical_model", "published")
                 for arm in arms[:1] if mechanism in ALONE else arms:
@@ -300,6 +299,7 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="keep what is there")
     parser.add_argument("--delta", type=float, default=0.0)
     parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    parser.add_argument("--workloads", nargs="+", default=list(WORKLOADS))
     parser.add_argument("--mechanisms", nargs="+", default=[*PUBLISHED, *ALONE])
     args = parser.parse_args()
     name = "pgm_mechanisms" + ("_zcdp" if args.delta else "") + "_quick" * args.quick

@@ -204,7 +204,7 @@ def gaps_examples(shape):
     answers = [np.arange(query.query.shape[0]) for query in linear]
     return [
         AnswerGaps(linear[:2], answers[:2], 3),
-        AnswerGaps(linear, answers, 2, [1.0, 0.5, 1.0, 2.0, 0.3]),
+        AnswerGaps(linear, answers, 2, [1.0, 0.5, 1.0, 2.0, 0.3, 1.5, 0.7]),
         AnswerGaps([LinearMarginal("x", np.full((1, shape[1]), 7.0))], [[1.0]], 4),
         AnswerGaps(linear[:2], answers[:2], 0),
     ]

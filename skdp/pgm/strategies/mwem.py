@@ -53,10 +53,10 @@ class MWEM(Strategy):
     n_rounds : int or "auto", default="auto"
         Number of rounds T. "auto" takes the largest T, up to 100, for which
 
-        * a query is chosen well: ``n sqrt(log |X| / T) >= 5 log |Q| / e``, with |X| the
-          cells of all the workload's columns together, |Q| its number of queries and e
+        * a query is chosen well: ``n sqrt(log(X)/T) >= 5 log(Q)/e``, with X the number
+          of cells of all the workload's columns together, Q that of its queries and e
           the epsilon of one draw. With delta = 0 this is where the published bound is
-          smallest, ``T = (n epsilon sqrt(log |X|) / (10 log |Q|))^(2/3)``;
+          smallest, ``T = (n epsilon sqrt(log X)/(10 log Q))^(2/3)``;
         * a marginal is measured well: the noise of the T-th smallest table has an
           expected L1 norm of at most n. No more rounds than tables or columns.
     inference : {"graphical_model", "multiplicative_weights"}, default="graphical_model"
