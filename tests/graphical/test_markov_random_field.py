@@ -157,7 +157,7 @@ def test_independent_samples_pass_chi_square(model, seed):
     assert chi_square_pvalue(model, codes) > 1e-6
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(model=models(), seed=st.integers(0, 2**32))
 def test_single_records_of_rounded_samples_pass_chi_square(model, seed):
     rng = np.random.default_rng(seed)

@@ -147,6 +147,7 @@ def wavelet(n):
     )
 
 
+@pytest.mark.slow
 def test_published_error_of_all_ranges_with_laplace_noise():
     # The authors' code reports 5.7364 for 256 cells and 16 rows (README of hdmm).
     found = root_error(ranges(256), 1)
