@@ -12,7 +12,9 @@ that every mechanism can be run with the model.
 
 Both arms of a mechanism buy the same answers at the same price, with the same noise;
 what the adaptive ones choose differs, because their next choice depends on the model.
-MWEM chooses single queries of the prefix workloads, and whole tables of all marginals.
+MWEM chooses single queries of the prefix workloads, and whole tables of all marginals;
+it has twenty rounds, for its published updates go through all records' cells for each
+answer of each round.
 Pure differential privacy unless --delta is given. AIM and MST, which have no other
 inference, stand beside them.
 
@@ -145,9 +147,13 @@ def strategy_of(name: str, arm: str, asked: str) -> Any:
     kind = getattr(mechanisms, name)
     if name in ALONE:
         return kind()
-    options = {"inference": arm if arm == "graphical_model" else PUBLISHED[name]}
-    if name == "MWEM" and asked == "all 3-way":
-        options["candidates"] = "marginals"  # there are 21 million cells on Adult
+    options: dict[str, Any] = {
+        "inference": arm if arm == "graphical_model" else PUBLISHED[name]
+    }
+    if name == "MWEM":
+        options["n_rounds"] = 20
+        if asked == "all 3-way":
+            options["candidates"] = "marginals"  # there are 21 million cells on Adult
     return kind(**options)
 
 
