@@ -280,8 +280,8 @@ def _not_converged(found: Found, goal: float) -> str:
     return (
         f"The solver {found.solver!r} stopped at a certified gap of {found.gap:.3g}, "
         f"above the tolerance {goal:.3g} (objective {found.objective:.6g}). The model "
-        "is usable, and at most that far from the best; raise max_iter or gap_tol, or "
-        "tau if it is small."
+        "is usable, and at most that far from the best; raise gap_tol (or max_iter), "
+        "or tau if it is small."
     )
 
 

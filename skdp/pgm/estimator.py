@@ -49,6 +49,10 @@ _STRATEGIES: dict[str, type[Strategy]] = {
     "mwem": MWEM,
     "priv_bayes": PrivBayes,
 }
+_UNUSED = (
+    "{name} does not look at the workload: it measures what it would without. AIM, "
+    "MWEM, HDMM and DualQuery of skdp.pgm.strategies serve a workload."
+)
 _UNPENALISED = {"accelerated", "mirror_descent", "dual_averaging"}
 _SOLVERS = {"auto", "newton", *_UNPENALISED}
 
@@ -241,6 +245,8 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
             strategy = _STRATEGIES[strategy]()
         public = PublicFacts(records.n_records, records.schema)
         self._check_solver()
+        if self.workload is not None:
+            self.workload.check(public.schema)
         strategy.check(public, self.workload, float(self.max_model_size))
         self._fitter = ModelFitter(
             public.schema,
@@ -255,7 +261,11 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self._set_result(strategy.run(session), session)
-        return list(dict.fromkeys((str(w.message), w.category) for w in caught))
+        found = [(str(w.message), w.category) for w in caught] + session.doubts
+        if self.workload is not None and not strategy.uses_workload:
+            name = type(strategy).__name__
+            found.append((_UNUSED.format(name=name), UserWarning))
+        return list(dict.fromkeys(found))
 
     def _check_solver(self) -> None:
         """Refuse a solver that could not be run, while it costs nothing."""

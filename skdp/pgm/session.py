@@ -6,6 +6,7 @@ noisy answers; what it learned stands in `measurements`, in the order of asking.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ class Session:
         The noisy answers so far.
     last_fit : Fit or None
         The account of the last model.
+    doubts : list of (str, type of Warning)
+        What the last fit warned of; those of earlier rounds are of no matter.
     asked : list of tuple of str
         Columns that answers told something of, other than by measurements.
     """
@@ -69,6 +72,7 @@ class Session:
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.doubts: list[tuple[str, type[Warning]]] = []
         self.budget = Budget(self.curator.ledger)
 
     @property
@@ -236,7 +240,10 @@ class Session:
         return self.fitter.compact_model(self._fit())
 
     def _fit(self) -> Fit:
-        self.last_fit = self.fitter(self.measurements, self.last_fit)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.last_fit = self.fitter(self.measurements, self.last_fit)
+        self.doubts = [(str(w.message), w.category) for w in caught]
         self.say(f"fitted a model to {len(self.measurements)} marginals")
         return self.last_fit
 

@@ -156,7 +156,7 @@ class Grid:
         return cls(step, ceil((delta + error) / step + 2 * ones), False)
 
     def to_steps(self, answer: NDArray) -> NDArray[np.int64]:
-        """Round an answer to whole steps, halves up; what is not finite counts as 0.
+        """Round an answer to whole steps, halves up; what is not a number counts as 0.
 
         Parameters
         ----------
@@ -170,10 +170,10 @@ class Grid:
         """
         if self.integral:
             return np.asarray(answer, dtype=np.int64)
-        finite = np.nan_to_num(np.asarray(answer), nan=0.0, posinf=0.0, neginf=0.0)
         # Beyond what 64 bits hold an error would depend on the records; a clip does not
-        # move two answers apart.
-        steps = np.clip(finite / self.step, -LARGEST_STEPS, LARGEST_STEPS)
+        # move two answers apart, and infinities are clipped as what overflows.
+        numbers = np.nan_to_num(np.asarray(answer), nan=0.0, posinf=inf, neginf=-inf)
+        steps = np.clip(numbers / self.step, -LARGEST_STEPS, LARGEST_STEPS)
         return np.floor(steps + 0.5).astype(np.int64)
 
     def to_answer(self, steps: NDArray[np.int64]) -> NDArray:

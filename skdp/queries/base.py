@@ -278,11 +278,21 @@ class Batch(Query):
         return max(query.evaluation_error(public) for query in self.queries)
 
 
+#: Answers may add up numbers up to this: larger ones could overflow for some records.
+LARGEST_SUM = 2.0**1000
+
+
 def check_norm(ord: Norm) -> Norm:
     """Return `ord` if it is 1, 2 or infinity, else raise a ValueError."""
     if ord not in (1, 2, inf):
         raise ValueError(f"ord must be 1, 2 or inf, got {ord!r}.")
     return ord
+
+
+def scaled_norm(values: NDArray[np.float64]) -> float:
+    """Return the Euclidean norm of numbers whose squares may underflow or overflow."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest and largest * float(np.linalg.norm(values / largest))
 
 
 def all_queries() -> list[tuple[str, type[Query]]]:

@@ -19,6 +19,8 @@ from sklearn.preprocessing import OneHotEncoder
 from skdp import Categorical, Numeric, Ordinal, PGMEstimator, Schema
 from skdp.exceptions import ModelTooLargeError, PrivacyLeakWarning, SchemaError
 from skdp.graphical import MarkovRandomField
+from skdp.pgm import Workload
+from skdp.pgm.model_fitter import ModelFitter
 from skdp.pgm.strategies import MST, FixedMarginals, Independent
 
 SCHEMA = Schema(
@@ -541,3 +543,33 @@ def test_the_report_names_what_was_measured(model):
     text = str(model.privacy_report())
     assert "measured marginals: sex, age, rooms, income, owner, " in text
     assert " x " in text
+
+
+@pytest.mark.parametrize("strategy", ["mst", "independent", "priv_bayes"])
+def test_a_workload_that_is_not_used_is_said_to_be_so(strategy):
+    workload = Workload([SCHEMA.names[:2]])
+    with pytest.warns(UserWarning, match="does not look at the workload"):
+        estimator(strategy=strategy, workload=workload).fit(people(200))
+    with pytest.raises(SchemaError, match="nope"):
+        estimator(strategy=strategy, workload=Workload(["nope"])).fit(people(200))
+
+
+def test_all_of_the_budget_is_spent_where_all_levels_are_rare():
+    model = estimator(0.01).fit(people(60))
+    assert model.ledger_.total() == pytest.approx(0.01, rel=1e-9)
+
+
+def test_only_the_last_fit_of_a_run_is_warned_of(monkeypatch):
+    fits = []
+
+    def fit(self, measurements, warm_start=None):
+        fits.append(measurements)
+        warnings.warn(f"gap {len(fits)}", ConvergenceWarning, stacklevel=2)
+        return original(self, measurements, warm_start)
+
+    original = ModelFitter.__call__
+    monkeypatch.setattr(ModelFitter, "__call__", fit)
+    with pytest.warns(ConvergenceWarning) as caught:
+        estimator(strategy="mst").fit(people())
+    assert len(fits) == 2
+    assert [str(w.message) for w in caught] == ["gap 2"]

@@ -254,3 +254,10 @@ def test_the_unit_is_that_of_the_public_facts_at_hand():
 def test_an_integral_root_leaves_room_for_rows_that_exceed_their_radius():
     grid = Grid.for_query(Anything(sqrt(2.0), integral=True), PUBLIC, 2)
     assert grid.sensitivity >= sqrt(2.0) * (1 + 2.0**-41)
+
+
+def test_infinite_answers_are_clipped_like_what_overflows():
+    grid = Grid(step=1.0, sensitivity=3, integral=False)
+    steps = grid.to_steps(np.array([np.inf, 1e300, -np.inf, np.nan]))
+    assert steps[0] == steps[1] > 2**50
+    assert (steps[2], steps[3]) == (-steps[0], 0)

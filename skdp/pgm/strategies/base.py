@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from skdp._sklearn import BaseEstimator
 from skdp.graphical import Domain, Model
@@ -21,6 +22,9 @@ class Strategy(BaseEstimator, ABC):
 
     A strategy holds no state of a run, so that one object can serve many fits.
     """
+
+    #: Whether the workload decides what is measured.
+    uses_workload: ClassVar[bool] = True
 
     @abstractmethod
     def check(

@@ -47,7 +47,8 @@ class MST(Strategy):
 
     A table of counts changes by 2 in L1 and by sqrt(2) in L2 when a record is
     replaced; `Session.measure` derives the noise of k tables from it. A single column
-    gets the whole budget.
+    gets the whole budget. Where all levels are merged there are no pairs, and the
+    columns are measured a second time with what is left.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ class MST(Strategy):
     >>> estimator.get_params()["strategy__merge_below"]
     5.0
     """
+
+    uses_workload: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "merge_below": [Interval(Real, 0, None, closed="left")],
@@ -97,7 +100,9 @@ class MST(Strategy):
         if n_edges > 0:
             merging = self._merging(measured)
             edges = _spanning_tree(session, columns, merging)
-            session.measure([merging.table(edge) for edge in edges], budget.left)
+            if not session.measure([merging.table(e) for e in edges], budget.left):
+                # All levels are rare: only the columns are left to be told.
+                session.measure(one_way(columns), budget.left)
         return session.fit_model()
 
     def _merging(self, measured: list[LinearMeasurement]) -> Merging:

@@ -51,7 +51,8 @@ class MWEM(Strategy):
         What a round chooses among. Single queries suit large tables, whose cells drown
         in noise; marginals suit small ones.
     n_rounds : int or "auto", default="auto"
-        Number of rounds T. "auto" takes the largest T, up to 100, for which
+        Number of rounds T. "auto" takes the largest T, up to 50 and for queries
+        to their number, for which
 
         * a query is chosen well: ``n sqrt(log(X)/T) >= 5 log(Q)/e``, with X the number
           of cells of all the workload's columns together, Q that of its queries and e

@@ -120,6 +120,8 @@ class PrivBayes(Strategy):
     5
     """
 
+    uses_workload: ClassVar[bool] = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "score": [StrOptions(set(_SCORES))],
         "usefulness": [Interval(Real, 0, None, closed="neither")],
