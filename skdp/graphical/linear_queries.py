@@ -231,7 +231,8 @@ class Matrix(LinearQuery):
         matrix = own_copy(self.matrix)
         sparse = sp.issparse(matrix)
         values = matrix.data if sparse else matrix
-        squared = matrix.multiply(matrix).tocsr() if sparse else matrix**2
+        with np.errstate(over="ignore"):
+            squared = matrix.multiply(matrix).tocsr() if sparse else matrix**2
         if matrix.ndim != 2 or min(matrix.shape) < 1 or not np.isfinite(values).all():
             raise ValueError(
                 "The matrix of a linear query must be two-dimensional, finite and not "

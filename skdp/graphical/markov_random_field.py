@@ -37,6 +37,10 @@ from skdp.graphical.sum_product import connected, sum_out
 __all__ = ["MarkovRandomField"]
 
 
+def _largest(table: NDArray[np.float64]) -> float:
+    return float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
+
+
 #: Sums of finite potentials stay below this.
 _LARGEST = 1e300
 
@@ -88,7 +92,7 @@ class MarkovRandomField(Model):
         total = float(self.n_records)
         if not 0.0 <= total < np.inf:
             raise ValueError(f"n_records must be a number from 0 on, not {total}.")
-        sizes = [np.abs(t[np.isfinite(t)]).max(initial=0.0) for t in checked.values()]
+        sizes = [_largest(table) for table in checked.values()]
         if not sum(sizes) < _LARGEST:
             raise ValueError("The potentials are so large that their sum overflows.")
         object.__setattr__(self, "n_records", total)

@@ -155,7 +155,9 @@ class ModelDistances(Query):
                 raise SchemaError(
                     f"The model must have a column {name!r} of {n_levels} levels."
                 )
-        if not self._largest_total(public) * max(1.0, self.weights.max()) < LARGEST_SUM:
+        if not self._largest_total(public) * max(1.0, float(self.weights.max())) < (
+            LARGEST_SUM
+        ):
             raise ValueError("Weights, penalties or the model's total are too large.")
         if max(map(domain.n_cells, self.marginals)) >= 2**62:
             raise ModelTooLargeError("A marginal of a score has more than 2^62 cells.")

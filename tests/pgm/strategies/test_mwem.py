@@ -222,7 +222,9 @@ def test_the_default_number_of_rounds():
     log_x, log_q = log(2 * 3 * 4 * 5), log(6 + 4 + 15)
     published = (2000 * 0.1 * sqrt(log_x) / (10 * log_q)) ** (2 / 3)
     assert default_rounds(public, budget(0.1), SUMS, "queries") == int(published) == 5
-    assert default_rounds(public, budget(100.0), SUMS, "queries") == 100
+    assert default_rounds(public, budget(100.0), SUMS, "queries") == 25  # as asked
+    twice = SUMS + SUMS + SUMS
+    assert default_rounds(public, budget(100.0), twice, "queries") == 50
     assert default_rounds(public, budget(1e-3), SUMS, "queries") == 1
     rho = zcdp_from_dp(0.1, 1e-6)
     concentrated = 2000 * sqrt(log_x * rho) / (2.5 * log_q)
