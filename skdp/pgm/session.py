@@ -146,9 +146,7 @@ class Session:
         # Rounded up, by more than the mechanisms round.
         scale = min(scale * (1 + 1e-9), 2.0**60)
         unit = "epsilon" if is_pure else "rho"
-        refuse_large_scale(
-            Fraction(scale), f"{unit} = {price}, what is left to measure,"
-        )
+        refuse_large_scale(Fraction(scale), f"{unit} = {price} for measurements")
 
     def choose(self, scores: Query, price: float) -> int:
         """Buy the choice of a candidate with a high score (exponential mechanism).
