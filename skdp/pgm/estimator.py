@@ -14,6 +14,7 @@ from skdp._sklearn import Interval, StrOptions, fit_context
 from skdp.base import PrivateEstimator, all_or_nothing
 from skdp.graphical import MarkovRandomField, Model
 from skdp.graphical.class_model import ClassModel
+from skdp.graphical.fit import Fit
 from skdp.graphical.size import MAX_MODEL_SIZE
 from skdp.pgm.answers import ModelAnswers
 from skdp.pgm.frames import FrameForm
@@ -280,7 +281,7 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         measured = dict.fromkeys(
             [m.columns for m in self.measurements_] + session.asked
         )
-        self.marginals_ = {columns: model.marginal(columns) for columns in measured}
+        self.marginals_ = {c: _marginal(c, model, session.last_fit) for c in measured}
         # Deviations are found by measuring and fitting again.
         self._is_repeatable = isinstance(model, MarkovRandomField | ClassModel) and (
             bool(session.measurements) == (session.last_fit is not None)
@@ -311,3 +312,17 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
             column.missing for column in self.schema
         )
         return tags
+
+
+def _marginal(
+    columns: tuple[str, ...], model: Model, fit: Fit | None
+) -> NDArray[np.float64]:
+    """Return the counts over a measured set of columns.
+
+    The fit has those that it was made from; to compute them again from the model might
+    need a larger table.
+    """
+    clique = model.domain.sort(columns)
+    if fit is None or clique not in fit.marginals:
+        return model.marginal(columns)
+    return fit.marginals[clique].transpose([clique.index(name) for name in columns])

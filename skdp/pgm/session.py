@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import exp, expm1, nextafter, sqrt
 
 import numpy as np
@@ -24,7 +25,7 @@ from skdp.pgm.budget import Budget
 from skdp.pgm.model_fitter import ModelFitter
 from skdp.pgm.workload import Workload
 from skdp.privacy import Curator
-from skdp.privacy.grid import Grid
+from skdp.privacy.grid import Grid, refuse_large_scale
 from skdp.queries import Batch, LinearMarginal, Marginal, PublicFacts, Query
 from skdp.records import Schema
 from skdp.warn import warn_user
@@ -124,6 +125,32 @@ class Session:
         self.measurements += new
         self.say(f"measured {len(new)} marginals, noise {sigma:.4g}")
         return new
+
+    def refuse_small_price(
+        self, queries: Sequence[MeasuredQuery], price: float
+    ) -> None:
+        """Refuse a later measurement now, if `measure` would refuse its noise.
+
+        Parameters
+        ----------
+        queries : sequence of Marginal or LinearMarginal
+            Of the sensitivities of those that will be asked.
+        price : float
+            For all of them together, in the unit of the budget.
+
+        Raises
+        ------
+        ValueError
+            If the price is so small that the noise would overflow.
+        """
+        is_pure, batch = self.budget.is_pure, Batch(tuple(queries))
+        steps = Grid.for_query(batch, self.public, 1 if is_pure else 2).sensitivity
+        least = max(price, 5e-324)  # a small share may have become 0
+        scale = steps / least if is_pure else steps / sqrt(2 * least)
+        # Rounded up, by more than the mechanisms round.
+        scale = min(scale * (1 + 1e-9), 2.0**60)
+        unit = "epsilon" if is_pure else "rho"
+        refuse_large_scale(Fraction(scale), f"{unit} = {price} for measurements")
 
     def choose(self, scores: Query, price: float) -> int:
         """Buy the choice of a candidate with a high score (exponential mechanism).

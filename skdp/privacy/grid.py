@@ -137,6 +137,12 @@ class Grid:
         -------
         Grid
             The grid.
+
+        Raises
+        ------
+        ValueError
+            If the sensitivity is too small for steps, also beside the error of the
+            answer.
         """
         delta = public_sensitivity(query, public, ord)
         if query.integral:
@@ -152,6 +158,11 @@ class Grid:
         ones = n_affected ** (1 / ord)
         step = 2.0 ** (frexp(delta / ones)[1] - 1) / RESOLUTION
         error = 2 * ones * query.evaluation_error(public)
+        if delta / ones == 0 or step == 0 or not isfinite((delta + error) / step):
+            raise ValueError(
+                f"{query} has sensitivity {delta:.3g}, with {error:.3g} for rounding: "
+                "too small for noise in double precision. Scale the query up."
+            )
         # One step a coordinate for rounding, one for the addition in `to_steps`.
         return cls(step, ceil((delta + error) / step + 2 * ones), False)
 

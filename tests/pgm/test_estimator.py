@@ -507,6 +507,16 @@ def test_the_loss_alone_is_fitted_by_every_solver(solver):
     )
 
 
+@pytest.mark.parametrize("solver", ["auto", "accelerated", "mirror_descent"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_marginals_of_the_fit_are_those_of_the_model(solver):
+    strategy = FixedMarginals([("rooms", "sex"), ("age", "rooms"), ("rooms",)])
+    model = estimator(strategy=strategy, solver=solver).fit(people(300))
+    assert list(model.marginals_) == [m.columns for m in model.measurements_]
+    for columns, table in model.marginals_.items():
+        np.testing.assert_allclose(table, model.marginal(columns), rtol=1e-6, atol=1e-6)
+
+
 def test_a_warning_that_is_an_error_keeps_what_was_paid_for():
     model = estimator(gap_tol=1e-30)
     with warnings.catch_warnings():

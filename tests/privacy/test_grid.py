@@ -148,6 +148,19 @@ def test_the_smallest_normal_steps_do_not_vanish():
     assert grid.to_steps(np.array(1e-300)) > 0
 
 
+@pytest.mark.parametrize("bound", [5e-324, 1e-320, 1e-319])
+@pytest.mark.parametrize("affected", [1, 5])
+def test_sensitivities_without_a_step_are_refused(bound, affected):
+    with pytest.raises(ValueError, match="Scale the query up"):
+        Grid.for_query(Anything(bound, affected), PUBLIC, 1)
+
+
+@pytest.mark.parametrize("error", [1e30, inf, nan])
+def test_errors_of_too_many_steps_are_refused(error):
+    with pytest.raises(ValueError, match="Scale the query up"):
+        Grid.for_query(Anything(1e-290, error=error), PUBLIC, 1)
+
+
 @pytest.mark.parametrize(("ord", "bound"), [(1, 2.0), (2, sqrt(2)), (inf, 1.0)])
 def test_integers_need_no_grid(ord, bound):
     grid = Grid.for_query(Marginal("a"), PUBLIC, ord)

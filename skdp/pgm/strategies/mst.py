@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._sklearn import Interval, validate_parameters
-from skdp.graphical import Domain, MarkovRandomField
+from skdp.graphical import MarkovRandomField
 from skdp.graphical.measurement import LinearMeasurement
-from skdp.graphical.size import check_table
 from skdp.pgm.merging import Merging
 from skdp.pgm.session import Session
 from skdp.pgm.strategies.base import (
@@ -87,9 +86,11 @@ class MST(Strategy):
         validate_parameters(self)
         columns = varying_columns(public)
         refuse_large_model([(name,) for name in columns], public, max_model_size)
-        largest = sorted(columns, key=public.schema.n_levels)[-2:]
-        domain = Domain.from_schema(public.schema)
-        check_table(domain, domain.sort(largest), max_model_size / 10)
+        if len(columns) > 1:
+            # No spanning tree has more cells than the star around the largest column.
+            *others, largest = sorted(columns, key=public.schema.n_levels)
+            star = [(other, largest) for other in reversed(others)]
+            refuse_large_model(star, public, max_model_size)
 
     def run(self, session: Session) -> MarkovRandomField:
         """Measure, choose, measure; see `Strategy.run`."""
