@@ -278,6 +278,10 @@ class Batch(Query):
         return max(query.evaluation_error(public) for query in self.queries)
 
 
+#: Answers may add up numbers up to this: larger ones could overflow for some records.
+LARGEST_SUM = 2.0**1000
+
+
 def check_norm(ord: Norm) -> Norm:
     """Return `ord` if it is 1, 2 or infinity, else raise a ValueError."""
     if ord not in (1, 2, inf):
