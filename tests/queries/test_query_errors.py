@@ -76,6 +76,15 @@ def test_constants_are_no_candidates():
     assert scores.candidate(0).names == ("a",)
     zeros = LinearMarginal("b", [[0.0, 0, 0], [2, 2, 2], [0, 1, 0]])
     assert QueryErrors([zeros], [[0.0, 100, 9]]).shape(PUBLIC) == (1,)
+    product = LinearMarginal(("a", "b"), Kronecker([np.ones((2, 2)), np.ones((2, 3))]))
+    assert QueryErrors([product], [np.full(4, 50.0)]).shape(PUBLIC) == (0,)
+
+
+def test_rows_that_vary_little_are_candidates():
+    nearly = LinearMarginal("b", [[1e7, 1e7 + 1, 1e7], [1e7, 1e7, 1e7]])
+    scores = QueryErrors([nearly], [[0.0, 0.0]])
+    assert scores.shape(PUBLIC) == (1,)
+    assert scores.candidate(0).query.matrix[0, 1] == 1e7 + 1
 
 
 def test_a_single_row_changes_by_its_largest_less_its_smallest_entry():

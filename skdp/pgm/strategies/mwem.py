@@ -6,7 +6,8 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from skdp._sklearn import Interval, StrOptions, validate_parameters
-from skdp.graphical import Domain, Model
+from skdp.graphical import Domain, LinearQuery, Model
+from skdp.graphical.single_queries import row_ranges
 from skdp.graphical.size import check_table
 from skdp.pgm.mwem_inference import Inference, ModelInference, Tables, WeightsInference
 from skdp.pgm.mwem_rounds import default_rounds, expected_noise
@@ -41,6 +42,9 @@ class MWEM(Strategy):
       most 2 w. The whole table is measured, with Laplace noise of scale 4 T/epsilon or
       Gaussian noise of variance 2 T/rho; the workload's query matrices, which follow
       from it, do not matter.
+
+    A row of equal entries asks for a multiple of the public number of records and is no
+    candidate; without candidates, nothing is spent and the model is uniform.
 
     A set of columns is left out of a round if the model would become too large with it,
     which depends on what was measured before and on public facts alone.
@@ -124,7 +128,7 @@ class MWEM(Strategy):
 
     def run(self, session: Session) -> Model:
         """Choose and measure in rounds; see `Strategy.run`."""
-        workload = _asked(session.public, session.workload)
+        workload = self._candidates(_asked(session.public, session.workload))
         inference = self._inference(session, workload)
         n_rounds = self._n_rounds(session, workload)
         with session.interruptible(session.measurements):
@@ -139,6 +143,14 @@ class MWEM(Strategy):
                 is_last = done + 1 == n_rounds
                 session.measure([chosen], session.budget.left if is_last else price)
         return inference.model()
+
+    def _candidates(self, workload: Workload) -> Workload:
+        """Leave out parts without a single query that a record can change."""
+        if self.candidates == "marginals":
+            return workload
+        return _part(
+            workload, [k for k, q in enumerate(workload.queries) if _varies(q)]
+        )
 
     def _inference(self, session: Session, workload: Workload) -> Inference:
         if self.inference == "graphical_model":
@@ -182,7 +194,19 @@ def _asked(public: PublicFacts, workload: Workload | None) -> Workload:
     if workload is None:
         n = min(2, len(varying))
         return Workload.all_marginals(varying, n) if n else Workload([])
-    places = [k for k, c in enumerate(workload.cliques) if set(c) & set(varying)]
+    sets = enumerate(workload.cliques)
+    return _part(workload, [k for k, c in sets if set(c) & set(varying)])
+
+
+def _varies(query: LinearQuery | None) -> bool:
+    """Whether the entries of any row are not all equal."""
+    if query is None:
+        return True
+    low, high = row_ranges(query)
+    return bool((high > low).any())
+
+
+def _part(workload: Workload, places: list[int]) -> Workload:
     return Workload(
         [workload.cliques[k] for k in places],
         [workload.weights[k] for k in places],

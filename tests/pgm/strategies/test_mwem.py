@@ -18,6 +18,7 @@ from support.literal import exponential_law, multiplicative_weights
 import skdp.base
 from skdp import Numeric, Ordinal, PGMEstimator, Schema
 from skdp.exceptions import ModelTooLargeError, PrivacyBudgetWarning, SchemaError
+from skdp.graphical import Kronecker
 from skdp.pgm import Workload
 from skdp.pgm.budget import Budget
 from skdp.pgm.mwem_rounds import default_rounds
@@ -288,6 +289,21 @@ def test_columns_of_one_level_cost_nothing(candidates, inference):
     alone = fitted(candidates, inference, X=X[["a"]], schema=schema, workload=None)
     assert len(alone.ledger_) == 0
     assert alone.marginal("a") == pytest.approx([50])
+
+
+@pytest.mark.parametrize("inference", ["graphical_model", "multiplicative_weights"])
+def test_queries_that_no_record_can_change_cost_nothing(inference):
+    constant = Kronecker([np.ones((2, 2)), np.ones((2, 3))])
+    for clique, query in (("a", "b"), constant), (("c",), np.ones((2, 4))):
+        workload = Workload([clique], queries=[query])
+        model = fitted("queries", inference, workload=workload)
+        assert len(model.ledger_) == 0
+        assert model.marginal("a") == pytest.approx([1000, 1000])
+        mixed = fitted("queries", inference, workload=workload + SUMS)
+        without = fitted("queries", inference, workload=SUMS)
+        assert mixed.ledger_.entries == without.ledger_.entries
+    nearly = Workload([("c",)], queries=[[[1e7, 1e7 + 1, 1e7 + 2, 1e7]]])
+    assert len(fitted("queries", inference, workload=nearly).measurements_) == 4
 
 
 @each_arm
