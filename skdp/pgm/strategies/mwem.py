@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from skdp._sklearn import Interval, StrOptions, validate_parameters
 from skdp.graphical import Domain, LinearQuery, Model
 from skdp.graphical.single_queries import row_ranges
-from skdp.graphical.size import check_table
+from skdp.graphical.size import check_queries, check_table
 from skdp.pgm.mwem_inference import Inference, ModelInference, Tables, WeightsInference
 from skdp.pgm.mwem_rounds import default_rounds, expected_noise
 from skdp.pgm.session import MeasuredQuery, Session
@@ -123,8 +123,11 @@ class MWEM(Strategy):
         if workload is not None:
             workload.check(public.schema)
         domain = Domain.from_schema(public.schema)
-        for clique in _asked(public, workload).cliques:
+        asked = _asked(public, workload)
+        for clique in asked.cliques:
             check_table(domain, domain.sort(clique), max_model_size / 20)
+        if self.candidates == "queries":
+            check_queries(asked.linear(public.schema), max_model_size)
 
     def run(self, session: Session) -> Model:
         """Choose and measure in rounds; see `Strategy.run`."""
