@@ -53,7 +53,7 @@ class DualQuery(Strategy):
     ----------
     n_rounds : int >= 2 or "auto", default="auto"
         T.
-    samples_per_round : int >= 1 or "auto", default="auto"
+    samples_per_round : int from 1 to 2^20, or "auto", default="auto"
         s.
     learning_rate : float > 0 or "auto", default="auto"
         eta. If it is given, what is left of the last whole draw or round raises it.
@@ -87,7 +87,7 @@ class DualQuery(Strategy):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_rounds": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "samples_per_round": [
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, 2**20, closed="both"),
             StrOptions({"auto"}),
         ],
         "learning_rate": [
