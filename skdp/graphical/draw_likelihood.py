@@ -60,19 +60,14 @@ class DrawLikelihood:
         self.records = records
         self.n_draws = np.array([len(drawn) for drawn in draws], dtype=np.float64)
         m = len(queries)
-        signs = [
-            np.bincount(drawn[drawn < m], minlength=m)
-            - np.bincount(drawn[drawn >= m] - m, minlength=m)
-            for drawn in draws
-        ]
         # The exponents of the drawn queries add up to slope @ answers - constant.
         self._slope, self._constant, first = np.zeros(m), 0.0, 0
         self._kept: list[Array] | None = None
         for behind in self._blocks():
-            drawn = np.array(signs[first : first + len(behind)])
-            steps = eta * np.arange(first, first + len(behind))
-            self._slope += steps @ drawn
-            self._constant += float((drawn * behind).sum())
+            for t, exponents in enumerate(behind, first):
+                signs = _signed_counts(draws[t], m)
+                self._slope += eta * t * signs
+                self._constant += float(signs @ exponents)
             first += len(behind)
         if len(draws) * m <= _MAX_KEPT:
             self._kept = list(self._blocks())
@@ -156,3 +151,10 @@ class DrawLikelihood:
         shift = np.abs(exponents).max(axis=1)
         rise = np.exp(exponents - shift[:, None])
         return shift, rise, np.exp(-exponents - shift[:, None])
+
+
+def _signed_counts(drawn: NDArray[np.intp], m: int) -> Array:
+    """Count how often each of m queries was drawn, less its negation."""
+    signs = np.where(drawn < m, 1.0, -1.0)
+    counts = np.bincount(drawn % m, weights=signs, minlength=m)
+    return counts.astype(np.float64, copy=False)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from skdp.exceptions import ModelTooLargeError
 from skdp.graphical.domain import Domain
 from skdp.graphical.elimination import Elimination
+from skdp.graphical.linear_queries import LinearQuery
 
-__all__ = ["MAX_MODEL_SIZE", "check_table", "check_work"]
+__all__ = ["MAX_MODEL_SIZE", "check_queries", "check_table", "check_work"]
 
 #: Cells of the eliminated cliques that are accepted unless told otherwise; they are
 #: multiplied in each pass, but never stored. Stored tables may have a tenth of it.
@@ -82,6 +83,29 @@ def check_table(
         raise ModelTooLargeError(
             f"A table over {_names(clique)} would have {_cells(n_cells)}, more than "
             f"the {max_cells:.3g} that may be stored. {_REMEDY}"
+        )
+
+
+def check_queries(queries: Iterable[LinearQuery], max_model_size: float) -> None:
+    """Refuse more single queries than a tenth of the size of a model.
+
+    Parameters
+    ----------
+    queries : iterable of LinearQuery
+        Their rows are the single queries; a few numbers are kept for each.
+    max_model_size : float
+        Largest number of cells of a model.
+
+    Raises
+    ------
+    ModelTooLargeError
+        With their number, and what to do.
+    """
+    n_queries = sum(query.shape[0] for query in queries)
+    if n_queries > max_model_size / 10:
+        raise ModelTooLargeError(
+            f"The workload has {n_queries:.3g} single queries, more than "
+            f"max_model_size/10 = {max_model_size / 10:.3g}. Ask fewer."
         )
 
 

@@ -28,6 +28,10 @@ _RATE, _RATIO, _MOST = 1.0, 10, (200, 100)
 #: Beyond this rate draws say little more; a budget that would buy it buys more draws,
 #: up to this many in a round.
 _LARGE_RATE, _MOST_DRAWS = 2.0, 20_000
+#: More rounds than these, or draws in each, are not worth their time.
+_LIMITS = (2**14, 2**20)
+#: Budgets that pay for more than this, in draws of the second round, are as large.
+_PLENTY = 1e100
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,9 @@ def plan_draws(
     Raises
     ------
     ValueError
-        If nothing is "auto", or the budget does not allow two rounds of one draw.
+        If nothing is "auto", or the learning rate is so large that the budget does not
+        allow two rounds of one draw, or so small that it allows more than 2^14 rounds
+        or 2^20 draws in each.
     """
     if "auto" not in (n_rounds, n_draws, eta):
         raise ValueError(
@@ -115,7 +121,8 @@ def plan_draws(
     # eta**degree * s * (1**degree + ... + (T - 1)**degree) is what there is to spend.
     means = budget.total * (n_records / 2 if degree == 1 else 2 * n_records**2)
     rate = _RATE if isinstance(eta, str) else float(eta)
-    rounds, draws = _most(means / rate**degree, degree, n_rounds, n_draws)
+    allowed = min(means ** (1 / degree) / rate, _PLENTY) ** degree
+    rounds, draws = _most(allowed, degree, n_rounds, n_draws)
     if isinstance(eta, str):
         limits = [
             most if isinstance(asked, str) else asked
@@ -130,6 +137,12 @@ def plan_draws(
         raise ValueError(
             f"learning_rate={eta} is too large for this budget and {n_records} "
             "records: it does not pay for two rounds of one draw, or for those asked."
+        )
+    elif (n_rounds == "auto" and rounds > _LIMITS[0]) or draws > _LIMITS[1]:
+        raise ValueError(
+            f"learning_rate={eta} is too small for this budget and {n_records} "
+            f"records: it pays for more than {_LIMITS[0]} rounds, or more than "
+            f"{_LIMITS[1]} draws in each."
         )
     whole = draws * _volume(rounds, degree)
     return DrawSchedule(rounds, draws, (means / whole) ** (1 / degree))

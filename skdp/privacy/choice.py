@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, nan
+from fractions import Fraction
+from math import inf, nan, nextafter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,9 @@ __all__ = [
     "top_k",
 ]
 
+#: More draws than these are not worth their memory, nor their price.
+_MOST_DRAWS = 2**20
+
 
 def exponential(curator: Curator, query: Query, epsilon: float) -> int:
     """Choose by the exponential mechanism; see `Curator.exponential`."""
@@ -50,13 +54,13 @@ def exponential_draws(
     curator: Curator, query: Query, epsilon: float, size: int
 ) -> NDArray[np.intp]:
     """Choose several times, independently; see `Curator.exponential`."""
-    epsilon, size = _checked(epsilon), whole_number(size, "size")
+    epsilon, size = _checked(epsilon), whole_number(size, "size", _MOST_DRAWS)
     price = (epsilon, epsilon**2 / (8 * size))
     scores, steps = _bought_scores(curator, "exponential", query, price, size)
     if steps == 0:
         return np.full(size, np.argmax(scores))
     return independent_exponential(
-        scores, epsilon / size, steps, curator._streams.noise, size
+        scores, _share(epsilon, size), steps, curator._streams.noise, size
     )
 
 
@@ -84,7 +88,7 @@ def top_k(curator: Curator, query: Query, k: int, epsilon: float) -> NDArray[np.
     left, chosen = np.arange(n_candidates), []
     for _ in range(k):
         best = exponential_mechanism(
-            scores[left], epsilon / k, steps, curator._streams.noise
+            scores[left], _share(epsilon, k), steps, curator._streams.noise
         )
         chosen.append(left[best])
         left = np.delete(left, best)
@@ -125,6 +129,14 @@ def _checked(epsilon: float) -> float:
     return float(epsilon)
 
 
+def _share(epsilon: float, n_chosen: int) -> float:
+    """Return the loss of each choice: so many of them are never more than epsilon."""
+    share = epsilon / n_chosen
+    while Fraction(share) * n_chosen > Fraction(epsilon):
+        share = nextafter(share, 0.0)
+    return share
+
+
 def _bought_scores(
     curator: Curator,
     mechanism: str,
@@ -151,7 +163,7 @@ def _bought_scores(
             scale=nan,
             epsilon=epsilon,
             rho=rho,
-            parts=((epsilon / n_chosen, n_chosen),),
+            parts=((_share(epsilon, n_chosen), n_chosen),),
             bought=f"the choice of {n_chosen}",
         )
     )

@@ -44,7 +44,7 @@ class ChoiceAnswers:
             ``epsilon**2 / (8 size)``-zCDP.
         size : int, optional
             Number of independent draws, with replacement, for which the scores are
-            evaluated once. By default a single one.
+            evaluated once; at most 2^20. By default a single one.
 
         Returns
         -------
@@ -55,6 +55,8 @@ class ChoiceAnswers:
         ------
         BudgetExceededError
             If the ledger refuses; no record was touched.
+        ValueError
+            If `size` is no such number; nothing was spent.
         """
         curator = cast("Curator", self)
         if size is None:

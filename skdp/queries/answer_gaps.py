@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdp.exceptions import SchemaError
 from skdp.graphical.single_queries import row_ranges, row_scales
 
-from .base import Norm, PublicFacts, Query, check_norm
+from .base import LARGEST_SUM, Norm, PublicFacts, Query, check_norm
 from .linear import LinearMarginal
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class AnswerGaps(Query):
     ) -> None:
         parts = tuple(queries)
         public = tuple(np.array(answer, dtype=np.float64) for answer in answers)
+        for answer in public:
+            answer.setflags(write=False)
         ranges = (1.0,) * len(parts) if weights is None else tuple(map(float, weights))
         object.__setattr__(self, "queries", parts)
         object.__setattr__(self, "answers", public)
@@ -161,7 +163,7 @@ class AnswerGaps(Query):
         ------
         SchemaError
             If a column is missing, an answer does not fit its query, or the sums of
-            integers would not be exact.
+            integers would not be exact, or those of any numbers could overflow.
         """
         for part, answer in zip(self.queries, self.answers, strict=True):
             part.check(public)
@@ -170,7 +172,15 @@ class AnswerGaps(Query):
                     f"The answers for {part.names} must have the shape "
                     f"{part.shape(public)}, not {answer.shape}."
                 )
-        if self.integral and self._largest(public) >= _MAX_EXACT:
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = self._largest(public)
+        if not largest <= LARGEST_SUM:
+            raise SchemaError(
+                f"{public.n_records} records times {self.n_synthetic} synthetic ones "
+                "have sums that could overflow: the entries of the queries, or their "
+                "weights divided by them, are too large."
+            )
+        if self.integral and largest >= _MAX_EXACT:
             raise SchemaError(
                 f"{public.n_records} records times {self.n_synthetic} synthetic ones "
                 "are too many for exact sums."
@@ -179,14 +189,14 @@ class AnswerGaps(Query):
     def _largest(self, public: PublicFacts) -> float:
         """Bound all numbers that are computed on the way to a score."""
         n, k = public.n_records, self.n_synthetic
-        largest = 0.0
+        largest: list[float] = []
         parts = zip(self.queries, self._scales, self.answers, strict=True)
         for part, scale, answer in parts:
             low, high = row_ranges(part.query)
             entries = np.maximum(np.abs(low), np.abs(high))
             sums = np.maximum(1.0, scale) * n * (k * entries + np.abs(answer))
-            largest = max(largest, float(sums.max()))
-        return largest
+            largest += [n * part.largest_weight, float(sums.max())]
+        return float(np.max(largest))
 
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
         """Return (2 n_queries,): all queries, and then all their negations."""
@@ -208,7 +218,8 @@ class AnswerGaps(Query):
         n, gaps = records.n_records, []
         parts = zip(self.queries, self._scales, self.answers, strict=True)
         for part, scale, answer in parts:
-            gap = self.n_synthetic * part.evaluate(records) - n * answer
+            total = part.evaluate(records).astype(np.float64)  # 64 bits may not do
+            gap = self.n_synthetic * total - n * answer
             gaps.append(scale * gap)
         all_gaps = np.concatenate(gaps)
         if self.integral:
@@ -234,8 +245,12 @@ class AnswerGaps(Query):
         up = 1.0 if self.integral and ord != 2 else _UP
         if ord == inf:
             return self.n_synthetic * float(self._moves.max()) * up
-        factor = 2.0 if ord == 1 else sqrt(2.0)
-        return self.n_synthetic * factor * float(np.linalg.norm(self._moves, ord)) * up
+        factor, largest = 2.0 if ord == 1 else sqrt(2.0), float(self._moves.max())
+        if largest == 0:
+            return 0.0
+        # Squares of small weights would underflow.
+        norm = largest * float(np.linalg.norm(self._moves / largest, ord))
+        return self.n_synthetic * factor * norm * up
 
     def evaluation_error(self, public: PublicFacts) -> float:
         """Bound the rounding of a score; 0 for integers.

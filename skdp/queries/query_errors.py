@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
+from math import hypot
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdp.exceptions import SchemaError
 from skdp.graphical.linear_queries import Identity, Kronecker, LinearQuery
+from skdp.graphical.single_queries import row_ranges
 
-from .base import Norm, PublicFacts, Query, check_norm
+from .base import LARGEST_SUM, Norm, PublicFacts, Query, check_norm
 from .linear import LinearMarginal
 from .marginals import Marginal
 
@@ -28,8 +29,6 @@ __all__ = ["QueryErrors"]
 _GRAIN = 2.0**-10
 #: Multiples of the grain below this are subtracted exactly.
 _EXACT = 2.0**42
-#: A row whose entries differ by less, relatively, asks for the number of records.
-_EQUAL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +86,8 @@ class QueryErrors(Query):
         parts = tuple(marginals)
         steps = [np.asarray(answer, dtype=np.float64) / _GRAIN for answer in answers]
         exact = tuple(np.rint(answer) * _GRAIN for answer in steps)
+        for answer in exact:
+            answer.setflags(write=False)
         given = (1.0,) * len(parts) if weights is None else tuple(map(float, weights))
         object.__setattr__(self, "marginals", parts)
         object.__setattr__(self, "answers", exact)
@@ -164,14 +165,22 @@ class QueryErrors(Query):
         Raises
         ------
         SchemaError
-            If a column is missing or answers have the wrong shape.
+            If a column is missing, answers have the wrong shape, or sums could
+            overflow.
         """
-        for marginal, answer in zip(self.marginals, self.answers, strict=True):
+        parts = zip(self.marginals, self.answers, self.weights, strict=True)
+        for marginal, answer, weight in parts:
             marginal.check(public)
             if answer.shape != marginal.shape(public):
                 raise SchemaError(
                     f"The answers to {marginal} must have the shape "
                     f"{marginal.shape(public)}, not {answer.shape}."
+                )
+            largest = _largest(marginal, answer, public)
+            if not max(1.0, weight) * largest <= LARGEST_SUM:
+                raise SchemaError(
+                    f"The errors on {marginal}, times the weight {weight:g}, could "
+                    "overflow: use smaller weights."
                 )
 
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
@@ -221,7 +230,7 @@ class QueryErrors(Query):
         parts = [weight * m.sensitivity(public, ord) for m, weight in pairs]
         if ord == 1:
             return float(sum(parts))
-        return sqrt(sum(p * p for p in parts)) if ord == 2 else max(parts)
+        return hypot(*parts) if ord == 2 else max(parts)
 
     def n_affected(self, public: PublicFacts) -> int:
         """Add up the candidates that one record can change in the parts.
@@ -272,18 +281,22 @@ def _linear(
 def _varying(
     marginal: Marginal | LinearMarginal, answer: NDArray[np.float64]
 ) -> NDArray[np.intp] | slice:
-    """Return the rows whose entries are not all equal, by Cauchy and Schwarz."""
+    """Return the rows whose entries are not all equal."""
     if isinstance(marginal, Marginal):
         return slice(None) if answer.size > 1 else slice(0)
-    sums = squares = np.ones(1)
-    query = marginal.query
-    for part in query.factors if isinstance(query, Kronecker) else (query,):
-        ones = np.ones(part.shape[1])
-        sums = np.multiply.outer(sums, part.dot(ones)).ravel()
-        scaled = ones.size * part.squared_dot(ones)
-        squares = np.multiply.outer(squares, scaled).ravel()
-    varies = squares > sums**2 * (1 + _EQUAL)
+    low, high = row_ranges(marginal.query)
+    varies = high > low
     return slice(None) if varies.all() else np.flatnonzero(varies)
+
+
+def _largest(
+    marginal: Marginal | LinearMarginal,
+    answer: NDArray[np.float64],
+    public: PublicFacts,
+) -> float:
+    """Bound all sums that are computed on the way to an error."""
+    weight = marginal.largest_weight if isinstance(marginal, LinearMarginal) else 1.0
+    return public.n_records * weight + float(np.abs(answer).max(initial=0.0))
 
 
 def _rounding(
@@ -292,8 +305,7 @@ def _rounding(
     weight: float,
     public: PublicFacts,
 ) -> float:
-    largest = marginal.largest_weight if isinstance(marginal, LinearMarginal) else 1.0
-    total = public.n_records * largest + float(np.abs(answer).max(initial=0.0))
+    total = _largest(marginal, answer, public)
     if marginal.integral and weight == 1 and total < _EXACT:
         return 0.0
     return weight * (marginal.evaluation_error(public) + 2.0**-51 * total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -109,6 +110,21 @@ def example(queries, n_rounds=6, n_draws=4, eta=ETA):
     draws = [rng.integers(0, 2 * len(queries), n_draws) for _ in range(n_rounds)]
     records = RECORDS[rng.integers(0, len(RECORDS), n_rounds)]
     return draws, records, DrawLikelihood(queries, N, eta, draws, records)
+
+
+def test_its_memory_does_not_grow_with_the_rounds(monkeypatch):
+    m, peaks = 2**13, []
+    monkeypatch.setattr(module, "_BLOCK", m)
+    monkeypatch.setattr(module, "_MAX_KEPT", 0)
+    columns = Domain(("a", "b"), (2**7, 2**6))
+    queries = SingleQueries(columns, [("a", "b")], [Identity(m)], [1.0])
+    for n_rounds in (50, 100):
+        draws, records = np.zeros((2, n_rounds, 2), dtype=np.intp)
+        tracemalloc.start()
+        DrawLikelihood(queries, N, ETA, list(draws), list(records))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0] < 20 * 8 * m
 
 
 def literal_loss(queries, p, draws, records, eta=ETA):

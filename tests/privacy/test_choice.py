@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import permutations
 from math import exp
 
@@ -137,12 +138,27 @@ def test_draws_have_the_law_of_single_choices_and_one_price() -> None:
     assert len(curator.trace) == 1
 
 
-@pytest.mark.parametrize("size", [0, 1.5, -1, True])
+@pytest.mark.parametrize("size", [0, 1.5, -1, True, 2**20 + 1])
 def test_other_sizes_are_refused(size) -> None:
     curator = curator_of(0)
     with pytest.raises(ValueError, match="size must be"):
         curator.exponential(Marginal("a"), epsilon=1.0, size=size)
     assert len(curator.ledger) == len(curator.trace) == 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "n_chosen"), [(1.0, 5), (0.7, 9), (2.1, 3), (0.3, 3)]
+)
+def test_all_choices_together_cost_no_more_than_the_price(epsilon, n_chosen) -> None:
+    curator = curator_of(0)
+    curator.exponential(Marginal("a"), epsilon=epsilon, size=n_chosen)
+    if n_chosen < 4:
+        curator.top_k(Marginal("a"), n_chosen, epsilon=epsilon)
+    for entry in curator.ledger.entries:
+        ((share, count),) = entry.parts
+        assert count == n_chosen
+        assert Fraction(share) * count <= Fraction(epsilon)
+        assert Fraction(np.nextafter(share, 1)) * count > Fraction(epsilon)
 
 
 def test_a_refused_draw_touches_nothing_and_a_constant_is_free() -> None:

@@ -76,6 +76,15 @@ def test_constants_are_no_candidates():
     assert scores.candidate(0).names == ("a",)
     zeros = LinearMarginal("b", [[0.0, 0, 0], [2, 2, 2], [0, 1, 0]])
     assert QueryErrors([zeros], [[0.0, 100, 9]]).shape(PUBLIC) == (1,)
+    product = LinearMarginal(("a", "b"), Kronecker([np.ones((2, 2)), np.ones((2, 3))]))
+    assert QueryErrors([product], [np.full(4, 50.0)]).shape(PUBLIC) == (0,)
+
+
+def test_rows_that_vary_little_are_candidates():
+    nearly = LinearMarginal("b", [[1e7, 1e7 + 1, 1e7], [1e7, 1e7, 1e7]])
+    scores = QueryErrors([nearly], [[0.0, 0.0]])
+    assert scores.shape(PUBLIC) == (1,)
+    assert scores.candidate(0).query.matrix[0, 1] == 1e7 + 1
 
 
 def test_a_single_row_changes_by_its_largest_less_its_smallest_entry():
@@ -105,3 +114,27 @@ def test_bad_arguments_are_named(arguments, words):
 def test_answers_of_another_shape_are_refused():
     with pytest.raises(SchemaError, match=r"shape \(3,\), not \(2,\)"):
         QueryErrors([Marginal("b")], [[1.0, 2.0]]).check(PUBLIC)
+
+
+def test_sums_that_could_overflow_are_refused():
+    for query, answer, weight in (
+        ([[1e305, 0, 0]], 0.0, 1.0),
+        ([[1.0, 0, 0]], 0.0, 1e305),
+        ([[1.0, 0, 0]], 1e302, 1.0),
+        ([[1.0, 0, 0]], 1e200, 1e105),
+    ):
+        scores = QueryErrors([LinearMarginal("b", query)], [[answer]], [weight])
+        with pytest.raises(SchemaError, match="overflow"):
+            scores.check(PUBLIC)
+
+
+def test_norms_of_small_weights_do_not_vanish():
+    parts = [LinearMarginal("a", [[1.0, 0]]), LinearMarginal("b", [[1.0, 0, 0]])]
+    scores = QueryErrors(parts, [[1.0], [1.0]], [3e-200, 4e-200])
+    assert scores.sensitivity(PUBLIC, 2) == approx(5e-200, rel=1e-12)
+
+
+def test_the_answers_cannot_be_changed():
+    scores = QueryErrors([Marginal("a")], [[3.0, 4.0]])
+    with pytest.raises(ValueError, match="read-only"):
+        scores.answers[0][0] = 1

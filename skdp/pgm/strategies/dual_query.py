@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._sklearn import Interval, StrOptions, validate_parameters
-from skdp.exceptions import ModelTooLargeError
 from skdp.graphical import Domain, EmpiricalDistribution, Model
 from skdp.graphical.draw_likelihood import DrawLikelihood
 from skdp.graphical.max_sum import max_sum
 from skdp.graphical.single_queries import SingleQueries
-from skdp.graphical.size import check_table
+from skdp.graphical.size import check_queries, check_table
 from skdp.pgm.draw_schedule import DrawSchedule, plan_draws
 from skdp.pgm.session import Session
 from skdp.pgm.strategies.base import Strategy, refuse_large_model, varying_columns
@@ -54,7 +53,7 @@ class DualQuery(Strategy):
     ----------
     n_rounds : int >= 2 or "auto", default="auto"
         T.
-    samples_per_round : int >= 1 or "auto", default="auto"
+    samples_per_round : int from 1 to 2^20, or "auto", default="auto"
         s.
     learning_rate : float > 0 or "auto", default="auto"
         eta. If it is given, what is left of the last whole draw or round raises it.
@@ -88,7 +87,7 @@ class DualQuery(Strategy):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_rounds": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "samples_per_round": [
-            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, 1, 2**20, closed="both"),
             StrOptions({"auto"}),
         ],
         "learning_rate": [
@@ -121,12 +120,7 @@ class DualQuery(Strategy):
             check_table(domain, clique, max_model_size / 10)
         if self.inference == "graphical_model":
             refuse_large_model(asked.cliques, public, max_model_size)
-        n_queries = sum(query.shape[0] for query in asked.linear(public.schema))
-        if n_queries > max_model_size / 10:
-            raise ModelTooLargeError(
-                f"The workload has {n_queries:.3g} single queries, more than "
-                f"max_model_size/10 = {max_model_size / 10:.3g}. Ask fewer."
-            )
+        check_queries(asked.linear(public.schema), max_model_size)
 
     def run(self, session: Session) -> Model:
         """Draw and answer in turns; see `Strategy.run`."""

@@ -6,8 +6,9 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from skdp._sklearn import Interval, StrOptions, validate_parameters
-from skdp.graphical import Domain, Model
-from skdp.graphical.size import check_table
+from skdp.graphical import Domain, LinearQuery, Model
+from skdp.graphical.single_queries import row_ranges
+from skdp.graphical.size import check_queries, check_table
 from skdp.pgm.mwem_inference import Inference, ModelInference, Tables, WeightsInference
 from skdp.pgm.mwem_rounds import default_rounds, expected_noise
 from skdp.pgm.session import MeasuredQuery, Session
@@ -42,6 +43,9 @@ class MWEM(Strategy):
       Gaussian noise of variance 2 T/rho; the workload's query matrices, which follow
       from it, do not matter.
 
+    A row of equal entries asks for a multiple of the public number of records and is no
+    candidate; without candidates, nothing is spent and the model is uniform.
+
     A set of columns is left out of a round if the model would become too large with it,
     which depends on what was measured before and on public facts alone.
 
@@ -64,7 +68,8 @@ class MWEM(Strategy):
         How the answers are combined: a graphical model is fitted to all of them after
         each round, or they update a table of probabilities, as published. The table is
         factored over the groups of columns that measurements join; each of these may
-        have a tenth of ``max_model_size`` cells.
+        have a tenth of ``max_model_size`` cells, and where whole marginals are measured
+        a thousandth, since every update goes through all of them.
     n_replays : int >= 0, default=20
         With multiplicative weights: after the update by a new answer, so many passes
         over all answers so far. The last iterate is the result.
@@ -120,12 +125,23 @@ class MWEM(Strategy):
         if workload is not None:
             workload.check(public.schema)
         domain = Domain.from_schema(public.schema)
-        for clique in _asked(public, workload).cliques:
+        asked = _asked(public, workload)
+        for clique in asked.cliques:
             check_table(domain, domain.sort(clique), max_model_size / 20)
+        if self.candidates == "queries":
+            check_queries(asked.linear(public.schema), max_model_size)
+        if self.inference == "multiplicative_weights" and asked.cliques:
+            smallest = min(asked.cliques, key=domain.n_cells)
+            check_table(domain, smallest, self._largest_group(max_model_size))
+
+    def _largest_group(self, max_model_size: float) -> float:
+        """Return the most cells of a table of probabilities."""
+        # A row updates a few classes of levels, a whole table every cell.
+        return max_model_size / (10 if self.candidates == "queries" else 1000)
 
     def run(self, session: Session) -> Model:
         """Choose and measure in rounds; see `Strategy.run`."""
-        workload = _asked(session.public, session.workload)
+        workload = self._candidates(_asked(session.public, session.workload))
         inference = self._inference(session, workload)
         n_rounds = self._n_rounds(session, workload)
         with session.interruptible(session.measurements):
@@ -141,10 +157,19 @@ class MWEM(Strategy):
                 session.measure([chosen], session.budget.left if is_last else price)
         return inference.model()
 
+    def _candidates(self, workload: Workload) -> Workload:
+        """Leave out parts without a single query that a record can change."""
+        if self.candidates == "marginals":
+            return workload
+        return _part(
+            workload, [k for k, q in enumerate(workload.queries) if _varies(q)]
+        )
+
     def _inference(self, session: Session, workload: Workload) -> Inference:
         if self.inference == "graphical_model":
             return ModelInference(session, workload.cliques)
-        return WeightsInference(session, int(self.n_replays))
+        largest = self._largest_group(session.fitter.max_model_size)
+        return WeightsInference(session, int(self.n_replays), largest)
 
     def _n_rounds(self, session: Session, workload: Workload) -> int:
         if not workload.cliques:
@@ -183,7 +208,19 @@ def _asked(public: PublicFacts, workload: Workload | None) -> Workload:
     if workload is None:
         n = min(2, len(varying))
         return Workload.all_marginals(varying, n) if n else Workload([])
-    places = [k for k, c in enumerate(workload.cliques) if set(c) & set(varying)]
+    sets = enumerate(workload.cliques)
+    return _part(workload, [k for k, c in sets if set(c) & set(varying)])
+
+
+def _varies(query: LinearQuery | None) -> bool:
+    """Whether the entries of any row are not all equal."""
+    if query is None:
+        return True
+    low, high = row_ranges(query)
+    return bool((high > low).any())
+
+
+def _part(workload: Workload, places: list[int]) -> Workload:
     return Workload(
         [workload.cliques[k] for k in places],
         [workload.weights[k] for k in places],

@@ -336,6 +336,26 @@ def test_models_too_large_are_refused_before_anything_is_spent():
         fitted(workload=Workload([]))
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("rate", [5e-324, 1e-200, 1e-12, 1e4, 1e200, 1e308])
+@pytest.mark.parametrize("given_", [{}, {"n_rounds": 4}, {"samples_per_round": 4}])
+def test_extreme_learning_rates_are_refused(rate, delta, given_):
+    words = "learning_rate=.* is too " + ("small" if rate < 1 else "large")
+    strategy = DualQuery(learning_rate=rate, **given_)
+    model = PGMEstimator(1.0, delta, strategy=strategy, schema=SCHEMA)
+    with (
+        BudgetAccountant(epsilon=5, delta=1e-3) as accountant,
+        pytest.raises(ValueError, match=words),
+    ):
+        model.fit(chain(100))
+    assert accountant.spent == (0.0, 0.0)
+
+
+def test_more_draws_than_can_be_bought_at_once_are_refused():
+    with pytest.raises(ValueError, match="samples_per_round"):
+        fitted(DualQuery(2, 2**20 + 1))
+
+
 def test_nothing_to_ask():
     schema = Schema([Ordinal("one", [1])])
     model = fitted(X=pd.DataFrame({"one": [1] * 5}), schema=schema)

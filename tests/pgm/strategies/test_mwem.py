@@ -18,6 +18,7 @@ from support.literal import exponential_law, multiplicative_weights
 import skdp.base
 from skdp import Numeric, Ordinal, PGMEstimator, Schema
 from skdp.exceptions import ModelTooLargeError, PrivacyBudgetWarning, SchemaError
+from skdp.graphical import Kronecker
 from skdp.pgm import Workload
 from skdp.pgm.budget import Budget
 from skdp.pgm.mwem_rounds import default_rounds
@@ -274,6 +275,16 @@ def test_bad_workloads_are_refused_before_anything_is_spent(candidates, inferenc
         assert not hasattr(model, "ledger_")
 
 
+def test_too_many_single_queries_are_refused_before_anything_is_spent():
+    schema = Schema([Numeric(name, 0, 1, bins=200) for name in "ab"])
+    workload = Workload.ranges([("a", "b")], schema)
+    X = pd.DataFrame(np.zeros((20, 2)), columns=["a", "b"])
+    model = PGMEstimator(strategy=MWEM(), workload=workload, schema=schema)
+    with pytest.raises(ModelTooLargeError, match=r"4\.04e\+08 single queries"):
+        model.fit(X)
+    assert not hasattr(model, "ledger_")
+
+
 def test_by_default_all_pairs_are_asked():
     model = PGMEstimator(strategy=MWEM("marginals", 8), schema=SCHEMA).fit(chain())
     assert {m.columns for m in model.measurements_} <= set(combinations("abcd", 2))
@@ -292,15 +303,32 @@ def test_columns_of_one_level_cost_nothing(candidates, inference):
     assert alone.marginal("a") == pytest.approx([50])
 
 
+@pytest.mark.parametrize("inference", ["graphical_model", "multiplicative_weights"])
+def test_queries_that_no_record_can_change_cost_nothing(inference):
+    constant = Kronecker([np.ones((2, 2)), np.ones((2, 3))])
+    for clique, query in (("a", "b"), constant), (("c",), np.ones((2, 4))):
+        workload = Workload([clique], queries=[query])
+        model = fitted("queries", inference, workload=workload)
+        assert len(model.ledger_) == 0
+        assert model.marginal("a") == pytest.approx([1000, 1000])
+        mixed = fitted("queries", inference, workload=workload + SUMS)
+        without = fitted("queries", inference, workload=SUMS)
+        assert mixed.ledger_.entries == without.ledger_.entries
+    nearly = Workload([("c",)], queries=[[[1e7, 1e7 + 1, 1e7 + 2, 1e7]]])
+    assert len(fitted("queries", inference, workload=nearly).measurements_) == 4
+
+
 @each_arm
 def test_a_model_never_grows_beyond_its_limit(candidates, inference):
     names = "abcdef"
-    schema = Schema([Ordinal(name, range(10)) for name in names])
+    # Loops of columns have tables of 1000 cells, groups of two columns of 1600.
+    n_levels, size = (10, 19_800.0) if inference == "graphical_model" else (40, 250e3)
+    if n_levels == 40 and candidates == "marginals":
+        size *= 100  # a thousandth of it counts, not a tenth
+    schema = Schema([Ordinal(name, range(n_levels)) for name in names])
     X = pd.DataFrame(
-        np.random.default_rng(0).integers(0, 10, (500, 6)), columns=list(names)
+        np.random.default_rng(0).integers(0, n_levels, (500, 6)), columns=list(names)
     )
-    # Loops of columns have tables of 1000 cells, groups of two columns of 100.
-    size = 19_800.0 if inference == "graphical_model" else 2500.0
     model = fitted(
         candidates, inference, 20.0, X=X, schema=schema, n_rounds=20,
         workload=Workload.all_marginals(names, 2), max_model_size=size,
@@ -313,7 +341,7 @@ def test_a_model_never_grows_beyond_its_limit(candidates, inference):
     else:
         assert len(measured) <= 3
         field = getattr(model.model_, "classes", model.model_)
-        assert all(10 ** len(group) <= 250 for group in field.potentials)
+        assert all(len(group) <= 2 for group in field.potentials)
     for pair in combinations(names, 2):
         assert model.marginal(pair).sum() == pytest.approx(500)
 
