@@ -68,7 +68,8 @@ class HDMM(Strategy):
 
     Notes
     -----
-    Without a workload all pairs of columns are asked for. A graphical model of all
+    Without a workload all pairs of columns are asked for. Its weights must be from
+    1e-100 to 1e100. A graphical model of all
     pairs of many columns is too large, which is refused before anything is spent.
 
     References

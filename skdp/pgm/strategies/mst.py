@@ -82,7 +82,7 @@ class MST(Strategy):
     def check(
         self, public: PublicFacts, workload: Workload | None, max_model_size: float
     ) -> None:
-        """Refuse schemas with too large a pair; see `Strategy.check`."""
+        """Refuse schemas with too large pairs; see `Strategy.check`."""
         validate_parameters(self)
         columns = varying_columns(public)
         refuse_large_model([(name,) for name in columns], public, max_model_size)
