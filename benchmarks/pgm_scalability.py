@@ -230,7 +230,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small tables only")
     args = parser.parse_args()
     results = {
-        "domain": by_domain(6 if args.quick else 8),
+        "domain": by_domain(5 if args.quick else 8),
         "measured": by_measured(),
         "adult": on_adult(5 if args.quick else 20),
     }
