@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import exp, expm1, nextafter, sqrt
 
 import numpy as np
@@ -23,7 +24,7 @@ from skdp.pgm.budget import Budget
 from skdp.pgm.model_fitter import ModelFitter
 from skdp.pgm.workload import Workload
 from skdp.privacy import Curator
-from skdp.privacy.grid import Grid
+from skdp.privacy.grid import Grid, refuse_large_scale
 from skdp.queries import Batch, LinearMarginal, Marginal, PublicFacts, Query
 from skdp.records import Schema
 from skdp.warn import warn_user
@@ -120,6 +121,26 @@ class Session:
         self.measurements += new
         self.say(f"measured {len(new)} marginals, noise {sigma:.4g}")
         return new
+
+    def check_noise(self, steps: float, price: float) -> None:
+        """Refuse a price at which the curator would not measure, before any is paid.
+
+        Parameters
+        ----------
+        steps : float
+            Sensitivity in steps of the grid.
+        price : float
+            In the unit of the budget.
+
+        Raises
+        ------
+        ValueError
+            If the scale of the noise would be too large.
+        """
+        is_pure = self.budget.is_pure
+        factor = Fraction(price if is_pure else sqrt(2 * price))
+        name = "epsilon" if is_pure else "rho"
+        refuse_large_scale(Fraction(steps) / factor, f"{name} = {price}")
 
     def choose(self, scores: Query, price: float) -> int:
         """Buy the choice of a candidate with a high score (exponential mechanism).
