@@ -156,4 +156,5 @@ class DrawLikelihood:
 def _signed_counts(drawn: NDArray[np.intp], m: int) -> Array:
     """Count how often each of m queries was drawn, less its negation."""
     signs = np.where(drawn < m, 1.0, -1.0)
-    return np.bincount(drawn % m, weights=signs, minlength=m)
+    counts = np.bincount(drawn % m, weights=signs, minlength=m)
+    return np.asarray(counts, dtype=np.float64)
