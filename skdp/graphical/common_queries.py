@@ -9,9 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from skdp.exceptions import ModelTooLargeError
 from skdp.graphical.linear_queries import Identity, Matrix, as_linear_query
 
 __all__ = ["prefix", "ranges", "weighted"]
+
+#: Entries of the largest matrix of ranges: 600 MB.
+_MOST_ENTRIES = 50_000_000
 
 
 def prefix(n_levels: int) -> Matrix:
@@ -56,6 +60,8 @@ def ranges(n_levels: int, intervals: Iterable[tuple[int, int]] | None = None) ->
     ------
     ValueError
         If a range is empty or leaves the levels.
+    ModelTooLargeError
+        If the matrix would have more than 50 million entries.
 
     Examples
     --------
@@ -64,6 +70,7 @@ def ranges(n_levels: int, intervals: Iterable[tuple[int, int]] | None = None) ->
            [0., 0., 1.]])
     """
     if intervals is None:
+        _refuse_many(n_levels * (n_levels + 1) * (n_levels + 2) // 6)
         intervals = [(a, b) for a in range(n_levels) for b in range(a, n_levels)]
     pairs = [(int(a), int(b)) for a, b in intervals]
     for a, b in pairs:
@@ -71,11 +78,21 @@ def ranges(n_levels: int, intervals: Iterable[tuple[int, int]] | None = None) ->
             raise ValueError(
                 f"Range ({a}, {b}) does not lie in the levels 0 to {n_levels - 1}."
             )
+    _refuse_many(sum(b + 1 - a for a, b in pairs))
     columns = [np.arange(a, b + 1) for a, b in pairs]
     ends = np.cumsum([0] + [len(c) for c in columns])
     indices = np.concatenate(columns) if columns else np.zeros(0, dtype=int)
     shape = (len(pairs), n_levels)
     return Matrix(sp.csr_array((np.ones(len(indices)), indices, ends), shape=shape))
+
+
+def _refuse_many(n_entries: int) -> None:
+    if n_entries > _MOST_ENTRIES:
+        raise ModelTooLargeError(
+            f"The ranges hold {n_entries:.3g} levels together, more than "
+            f"{_MOST_ENTRIES:.3g}. Name fewer in intervals=, ask for prefixes, or "
+            "declare the column with fewer levels or bins."
+        )
 
 
 def weighted(query: Any, weights: ArrayLike) -> Matrix:

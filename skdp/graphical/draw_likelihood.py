@@ -157,4 +157,4 @@ def _signed_counts(drawn: NDArray[np.intp], m: int) -> Array:
     """Count how often each of m queries was drawn, less its negation."""
     signs = np.where(drawn < m, 1.0, -1.0)
     counts = np.bincount(drawn % m, weights=signs, minlength=m)
-    return np.asarray(counts, dtype=np.float64)
+    return counts.astype(np.float64, copy=False)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from skdp.exceptions import ModelTooLargeError
 from skdp.graphical.base_distribution import automatic_tau
 from skdp.graphical.domain import Domain
 from skdp.graphical.fit import Fit
@@ -22,7 +23,7 @@ from skdp.graphical.linear_queries import LinearQuery
 from skdp.graphical.losses import LossFunction
 from skdp.graphical.markov_random_field import MarkovRandomField
 from skdp.graphical.measurement import LinearMeasurement
-from skdp.graphical.problem import Problem, make_problem
+from skdp.graphical.problem import Problem, make_problem, plan_once
 from skdp.graphical.size import MAX_MODEL_SIZE, check_table
 from skdp.graphical.solvers import UNPENALISED, Found, solve
 
@@ -181,7 +182,7 @@ def fit_potentials(
     if plain and tau != 0 and not _needs_zero(solver, loss):
         for measurement in measurements:
             check_table(domain, measurement.columns, max_model_size / 10)
-        merging = LevelMerging.of(domain, measurements)
+        merging = _merging(domain, measurements, max_model_size)
         measurements = [merging.merge(measurement) for measurement in measurements]
         queries = [measurement.linear(merging.domain) for measurement in measurements]
     strength = _tau(tau, solver, loss, measurements, queries)
@@ -203,6 +204,22 @@ def fit_potentials(
     if not found.gap <= goal:
         warnings.warn(_not_converged(found, goal), ConvergenceWarning, stacklevel=3)
     return _fit(merging, measurements, problem, strength, found)
+
+
+def _merging(
+    domain: Domain, measurements: Sequence[LinearMeasurement], max_model_size: float
+) -> LevelMerging:
+    """Merge levels, unless that misleads the search for an order.
+
+    So nothing is refused that would not be refused with all of its levels.
+    """
+    merging = LevelMerging.of(domain, measurements)
+    cliques = tuple(dict.fromkeys(m.columns for m in measurements))
+    try:
+        plan_once(merging.domain, cliques, max_model_size)
+    except ModelTooLargeError:
+        return LevelMerging(domain, {})
+    return merging
 
 
 def _check(
@@ -280,8 +297,8 @@ def _not_converged(found: Found, goal: float) -> str:
     return (
         f"The solver {found.solver!r} stopped at a certified gap of {found.gap:.3g}, "
         f"above the tolerance {goal:.3g} (objective {found.objective:.6g}). The model "
-        "is usable, and at most that far from the best; raise max_iter or gap_tol, or "
-        "tau if it is small."
+        "is usable, and at most that far from the best; raise gap_tol (or max_iter), "
+        "or tau if it is small."
     )
 
 

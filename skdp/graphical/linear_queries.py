@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from skdp.graphical.own_copies import own_copy
+
 __all__ = [
     "Identity",
     "Kronecker",
@@ -226,13 +228,11 @@ class Matrix(LinearQuery):
     _squared: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        matrix = self.matrix
-        if sp.issparse(matrix):
-            matrix = sp.csr_array(matrix, dtype=np.float64)
-            values, squared = matrix.data, matrix.multiply(matrix).tocsr()
-        else:
-            matrix = np.array(matrix, dtype=np.float64)
-            values, squared = matrix, matrix**2
+        matrix = own_copy(self.matrix)
+        sparse = sp.issparse(matrix)
+        values = matrix.data if sparse else matrix
+        with np.errstate(over="ignore"):
+            squared = matrix.multiply(matrix).tocsr() if sparse else matrix**2
         if matrix.ndim != 2 or min(matrix.shape) < 1 or not np.isfinite(values).all():
             raise ValueError(
                 "The matrix of a linear query must be two-dimensional, finite and not "

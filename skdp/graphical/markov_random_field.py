@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +37,14 @@ from skdp.graphical.sum_product import connected, sum_out
 __all__ = ["MarkovRandomField"]
 
 
+def _largest(table: NDArray[np.float64]) -> float:
+    return float(np.abs(table[np.isfinite(table)]).max(initial=0.0))
+
+
+#: Sums of finite potentials stay below this.
+_LARGEST = 1e300
+
+
 @dataclass(frozen=True, eq=False)
 class MarkovRandomField(Model):
     """A distribution of records, as a product of potentials.
@@ -55,7 +65,8 @@ class MarkovRandomField(Model):
     Raises
     ------
     ValueError
-        If a potential has the wrong shape, NaN or +inf.
+        If a potential has the wrong shape, NaN or +inf, their sum overflows, or
+        `n_records` is negative.
 
     Examples
     --------
@@ -78,7 +89,21 @@ class MarkovRandomField(Model):
             tuple(columns): self._checked_potential(tuple(columns), table)
             for columns, table in self.potentials.items()
         }
-        object.__setattr__(self, "potentials", checked)
+        total = float(self.n_records)
+        if not 0.0 <= total < np.inf:
+            raise ValueError(f"n_records must be a number from 0 on, not {total}.")
+        sizes = [_largest(table) for table in checked.values()]
+        if not sum(sizes) < _LARGEST:
+            raise ValueError("The potentials are so large that their sum overflows.")
+        object.__setattr__(self, "n_records", total)
+        object.__setattr__(self, "potentials", MappingProxyType(checked))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "potentials": dict(self.potentials)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        object.__setattr__(self, "potentials", MappingProxyType(state["potentials"]))
 
     def _checked_potential(
         self, columns: tuple[str, ...], table: ArrayLike

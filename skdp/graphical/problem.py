@@ -16,7 +16,7 @@ from skdp.graphical.measurement import LinearMeasurement
 from skdp.graphical.oracle import MarginalOracle
 from skdp.graphical.plan import Layout, Plan, make_plan
 
-__all__ = ["Block", "Problem", "make_problem"]
+__all__ = ["Block", "Problem", "make_problem", "plan_once"]
 
 Array = NDArray[np.float64]
 Zeros = Mapping[tuple[str, ...], NDArray[np.bool_]]
@@ -264,7 +264,7 @@ def make_problem(
     queries = [measurement.linear(domain) for measurement in measurements]
     zeros = _checked_zeros(domain, structural_zeros or {})
     wanted = [m.columns for m in measurements] + [tuple(c) for c in cliques]
-    plan = _plan(domain, tuple(dict.fromkeys([*wanted, *zeros])), max_model_size)
+    plan = plan_once(domain, tuple(dict.fromkeys([*wanted, *zeros])), max_model_size)
     blocks = _blocks(plan.layout, measurements, queries)
     n_answers = sum(query.shape[0] for query in queries)
     answers, sigma = np.empty(n_answers), np.empty(n_answers)
@@ -281,10 +281,30 @@ def make_problem(
 
 
 @lru_cache(maxsize=4)
-def _plan(
+def plan_once(
     domain: Domain, cliques: tuple[tuple[str, ...], ...], max_model_size: float
 ) -> Plan:
-    """Plan once for all fits of the same cliques: a search for the best order."""
+    """Plan once for all fits of the same cliques: a search for the best order.
+
+    Parameters
+    ----------
+    domain : Domain
+        Columns and their numbers of levels.
+    cliques : tuple of tuple of str
+        Different ones.
+    max_model_size : float
+        Limit on the plan.
+
+    Returns
+    -------
+    Plan
+        See `make_plan`.
+
+    Raises
+    ------
+    ModelTooLargeError
+        If it is beyond the limit.
+    """
     return make_plan(domain, cliques, max_model_size=max_model_size)
 
 

@@ -17,6 +17,7 @@ or k^2 of 1 + 4 + ... + (T - 1)^2: so the budget is shared out exactly, and eta 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from skdp.pgm.budget import Budget
 
@@ -24,6 +25,9 @@ __all__ = ["DrawSchedule", "plan_draws"]
 
 #: Learning rate, rounds per draw, and the most of both, unless told otherwise.
 _RATE, _RATIO, _MOST = 1.0, 10, (200, 100)
+#: Beyond this rate draws say little more; a budget that would buy it buys more draws,
+#: up to this many in a round.
+_LARGE_RATE, _MOST_DRAWS = 2.0, 20_000
 #: More rounds than these, or draws in each, are not worth their time.
 _LIMITS = (2**14, 2**20)
 #: Budgets that pay for more than this, in draws of the second round, are as large.
@@ -79,7 +83,8 @@ def plan_draws(
     """Choose what is "auto", so that the budget is spent exactly.
 
     By default eta is about 1 and there are ten times as many rounds as draws in each,
-    but no more than 200 and 100. (Gaboardi et al. let eta, 1/sqrt(s) and, up to a
+    but no more than 200 and 100; if that would leave eta above 2, there are more draws,
+    up to 20 000. (Gaboardi et al. let eta, 1/sqrt(s) and, up to a
     logarithm, 1/sqrt(T) shrink with the error that is aimed at, and so T/s is fixed.
     On Adult, eta of 0.5 to 2 was best for prefix sums, 1 to 4 for counts.)
 
@@ -125,6 +130,9 @@ def plan_draws(
         ]
         rounds = max(2, min(rounds, limits[0]))
         draws = max(1, min(draws, limits[1]))
+        if isinstance(n_draws, str):
+            enough = means / (_LARGE_RATE**degree * _volume(rounds, degree))
+            draws = max(draws, min(ceil(enough), _MOST_DRAWS))
     elif rounds < 2 or draws < 1:
         raise ValueError(
             f"learning_rate={eta} is too large for this budget and {n_records} "

@@ -14,6 +14,7 @@ from skdp._sklearn import Interval, StrOptions, fit_context
 from skdp.base import PrivateEstimator, all_or_nothing
 from skdp.graphical import MarkovRandomField, Model
 from skdp.graphical.class_model import ClassModel
+from skdp.graphical.fit import Fit
 from skdp.graphical.size import MAX_MODEL_SIZE
 from skdp.pgm.answers import ModelAnswers
 from skdp.pgm.frames import FrameForm
@@ -49,6 +50,10 @@ _STRATEGIES: dict[str, type[Strategy]] = {
     "mwem": MWEM,
     "priv_bayes": PrivBayes,
 }
+_UNUSED = (
+    "{name} does not look at the workload: it measures what it would without. AIM, "
+    "MWEM, HDMM and DualQuery of skdp.pgm.strategies serve a workload."
+)
 _UNPENALISED = {"accelerated", "mirror_descent", "dual_averaging"}
 _SOLVERS = {"auto", "newton", *_UNPENALISED}
 
@@ -241,6 +246,8 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
             strategy = _STRATEGIES[strategy]()
         public = PublicFacts(records.n_records, records.schema)
         self._check_solver()
+        if self.workload is not None:
+            self.workload.check(public.schema)
         strategy.check(public, self.workload, float(self.max_model_size))
         self._fitter = ModelFitter(
             public.schema,
@@ -255,7 +262,11 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self._set_result(strategy.run(session), session)
-        return list(dict.fromkeys((str(w.message), w.category) for w in caught))
+        found = [(str(w.message), w.category) for w in caught] + session.doubts
+        if self.workload is not None and not strategy.uses_workload:
+            name = type(strategy).__name__
+            found.append((_UNUSED.format(name=name), UserWarning))
+        return list(dict.fromkeys(found))
 
     def _check_solver(self) -> None:
         """Refuse a solver that could not be run, while it costs nothing."""
@@ -270,7 +281,7 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
         measured = dict.fromkeys(
             [m.columns for m in self.measurements_] + session.asked
         )
-        self.marginals_ = {columns: model.marginal(columns) for columns in measured}
+        self.marginals_ = {c: _marginal(c, model, session.last_fit) for c in measured}
         # Deviations are found by measuring and fitting again.
         self._is_repeatable = isinstance(model, MarkovRandomField | ClassModel) and (
             bool(session.measurements) == (session.last_fit is not None)
@@ -301,3 +312,17 @@ class PGMEstimator(ModelAnswers, PrivateEstimator):
             column.missing for column in self.schema
         )
         return tags
+
+
+def _marginal(
+    columns: tuple[str, ...], model: Model, fit: Fit | None
+) -> NDArray[np.float64]:
+    """Return the counts over a measured set of columns.
+
+    The fit has those that it was made from; to compute them again from the model might
+    need a larger table.
+    """
+    clique = model.domain.sort(columns)
+    if fit is None or clique not in fit.marginals:
+        return model.marginal(columns)
+    return fit.marginals[clique].transpose([clique.index(name) for name in columns])

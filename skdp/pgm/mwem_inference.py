@@ -100,12 +100,14 @@ class WeightsInference:
         Has the measurements.
     n_replays : int
         Passes over all measurements so far, after the update by a new one.
+    max_cells : float
+        Largest table of a group, over all levels.
     """
 
-    def __init__(self, session: Session, n_replays: int) -> None:
+    def __init__(self, session: Session, n_replays: int, max_cells: float) -> None:
         self._session, self._n_replays = session, n_replays
         self._domain = Domain.from_schema(session.schema)
-        self._max_cells = session.fitter.max_model_size / 10
+        self._max_cells = max_cells
         self._merging = LevelMerging(self._domain, {})
         self._weights = MultiplicativeWeights(
             self._domain, session.public.n_records, self._max_cells
@@ -151,7 +153,7 @@ class WeightsInference:
         return ClassModel(model, self._merging) if self._merging.classes else model
 
     def _catch_up(self) -> None:
-        """Absorb what is new, and replay; an interrupt leaves it to the next call.
+        """Absorb what is new, and replay; an interrupt ends the replays.
 
         Levels that no answer tells apart are updated alike, hence as one.
         """
@@ -160,12 +162,14 @@ class WeightsInference:
             return
         merging = LevelMerging.of(self._domain, measured)
         merged = [merging.merge(measurement) for measurement in measured]
-        weights = _refined(self._weights, self._merging, merging)
+        refined = _refined(self._weights, self._merging, merging)
+        self._weights, self._merging = refined, merging
         for n_known in range(self._n_absorbed, len(measured)):
             known = merged[: n_known + 1]
-            weights = weights.absorb([known[-1], *self._n_replays * known])
-        self._weights, self._merging = weights, merging
-        self._n_absorbed = len(measured)
+            self._weights = self._weights.absorb([known[-1]])
+            self._n_absorbed += 1
+            for _ in range(self._n_replays):
+                self._weights = self._weights.absorb(known)
 
 
 def _refined(

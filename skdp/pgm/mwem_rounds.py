@@ -13,7 +13,7 @@ from skdp.queries import Marginal, PublicFacts
 __all__ = ["default_rounds", "expected_noise"]
 
 #: More rounds than these are not worth the time.
-_MOST = 100
+_MOST = 50
 
 
 def default_rounds(
@@ -35,10 +35,12 @@ def default_rounds(
     Returns
     -------
     int
-        From 1 to 100.
+        From 1 to 50, and no more than there are queries.
     """
     rule = _enough_for_choices if candidates == "queries" else _enough_for_tables
-    passed = (t for t in range(_MOST, 1, -1) if rule(t, public, budget, workload))
+    n_asked = sum(query.shape[0] for query in workload.linear(public.schema))
+    most = min(_MOST, n_asked)  # none has to be asked twice
+    passed = (t for t in range(most, 1, -1) if rule(t, public, budget, workload))
     return next(passed, 1)
 
 

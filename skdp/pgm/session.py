@@ -6,6 +6,7 @@ noisy answers; what it learned stands in `measurements`, in the order of asking.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +58,8 @@ class Session:
         The noisy answers so far.
     last_fit : Fit or None
         The account of the last model.
+    doubts : list of (str, type of Warning)
+        What the last fit warned of; those of earlier rounds are of no matter.
     asked : list of tuple of str
         Columns that answers told something of, other than by measurements.
     """
@@ -70,6 +73,7 @@ class Session:
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.doubts: list[tuple[str, type[Warning]]] = []
         self.budget = Budget(self.curator.ledger)
 
     @property
@@ -122,25 +126,48 @@ class Session:
         self.say(f"measured {len(new)} marginals, noise {sigma:.4g}")
         return new
 
-    def check_noise(self, steps: float, price: float) -> None:
-        """Refuse a price at which the curator would not measure, before any is paid.
+    def refuse_small_price(
+        self, queries: Sequence[MeasuredQuery], price: float
+    ) -> None:
+        """Refuse a later measurement now, if `measure` would refuse its noise.
+
+        Parameters
+        ----------
+        queries : sequence of Marginal or LinearMarginal
+            Of the sensitivities of those that will be asked.
+        price : float
+            For all of them together, in the unit of the budget.
+
+        Raises
+        ------
+        ValueError
+            If the price is so small that the noise would overflow.
+        """
+        batch, ord = Batch(tuple(queries)), 1 if self.budget.is_pure else 2
+        self.refuse_steps(Grid.for_query(batch, self.public, ord).sensitivity, price)
+
+    def refuse_steps(self, steps: float, price: float) -> None:
+        """Refuse as `refuse_small_price` does, for a sensitivity in steps of a grid.
 
         Parameters
         ----------
         steps : float
-            Sensitivity in steps of the grid.
+            The largest sensitivity of what may be asked.
         price : float
             In the unit of the budget.
 
         Raises
         ------
         ValueError
-            If the scale of the noise would be too large.
+            If the price is so small that the noise would overflow.
         """
         is_pure = self.budget.is_pure
-        factor = Fraction(price if is_pure else sqrt(2 * price))
-        name = "epsilon" if is_pure else "rho"
-        refuse_large_scale(Fraction(steps) / factor, f"{name} = {price}")
+        least = max(price, 5e-324)  # a small share may have become 0
+        scale = steps / least if is_pure else steps / sqrt(2 * least)
+        # Rounded up, by more than the mechanisms round.
+        scale = min(scale * (1 + 1e-9), 2.0**60)
+        unit = "epsilon" if is_pure else "rho"
+        refuse_large_scale(Fraction(scale), f"{unit} = {price} for measurements")
 
     def choose(self, scores: Query, price: float) -> int:
         """Buy the choice of a candidate with a high score (exponential mechanism).
@@ -257,7 +284,10 @@ class Session:
         return self.fitter.compact_model(self._fit())
 
     def _fit(self) -> Fit:
-        self.last_fit = self.fitter(self.measurements, self.last_fit)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.last_fit = self.fitter(self.measurements, self.last_fit)
+        self.doubts = [(str(w.message), w.category) for w in caught]
         self.say(f"fitted a model to {len(self.measurements)} marginals")
         return self.last_fit
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod, sqrt
+
 from skdp.exceptions import SchemaError
 from skdp.graphical import Domain, Identity, Kronecker, LinearQuery
 from skdp.graphical.matrix_mechanism import MAX_DENSE, Gram, Term
@@ -24,8 +26,8 @@ def workload_terms(workload: Workload, domain: Domain) -> tuple[Term, ...]:
     -------
     tuple of Term
         One per set of columns, with columns in the order of the domain unless a matrix
-        is given for all of them together. Tables of one cell are left out: their count
-        is known.
+        is given for all of them together. Columns of one level are left out, and tables
+        of nothing else, whose count is known; and matrices of zeros.
 
     Raises
     ------
@@ -33,11 +35,12 @@ def workload_terms(workload: Workload, domain: Domain) -> tuple[Term, ...]:
         If a matrix is for more than 2000 cells.
     """
     parts = zip(workload.cliques, workload.queries, workload.weights, strict=True)
-    return tuple(
+    terms = [
         _term(columns, query, weight, domain)
         for columns, query, weight in parts
         if domain.n_cells(columns) > 1
-    )
+    ]
+    return tuple(term for term in terms if _asks_something(term))
 
 
 def axis_sizes(terms: tuple[Term, ...], domain: Domain) -> dict[tuple[str, ...], int]:
@@ -63,18 +66,26 @@ def axis_sizes(terms: tuple[Term, ...], domain: Domain) -> dict[tuple[str, ...],
 def _term(
     columns: tuple[str, ...], query: LinearQuery | None, weight: float, domain: Domain
 ) -> Term:
+    varying = tuple(name for name in columns if domain.size(name) > 1)
     factors: tuple[LinearQuery, ...]
     if isinstance(query, Kronecker):
         factors = query.factors
     elif query is None or isinstance(query, Identity):
         factors = tuple(Identity(domain.size(name)) for name in columns)
     else:
-        gram = _gram(query, columns)
-        return Term((columns,), (gram,), weight)
+        return Term((varying,), (_gram(query, varying),), weight)
     by_column = dict(zip(columns, factors, strict=True))
-    ordered = domain.sort(columns)
+    # A matrix for a single level repeats the queries of the others, times its entries.
+    repeats = prod(
+        _gram(by_column[name], (name,)).trace for name in set(columns) - set(varying)
+    )
+    ordered = domain.sort(varying)
     grams = tuple(_gram(by_column[name], (name,)) for name in ordered)
-    return Term(tuple((name,) for name in ordered), grams, weight)
+    return Term(tuple((name,) for name in ordered), grams, weight * sqrt(repeats))
+
+
+def _asks_something(term: Term) -> bool:
+    return term.weight > 0 and all(gram.trace > 0 for gram in term.grams)
 
 
 def _gram(query: LinearQuery, columns: tuple[str, ...]) -> Gram:

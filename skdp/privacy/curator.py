@@ -306,7 +306,9 @@ class Curator(ChoiceAnswers, CausalAnswers):
         """Evaluate a query that has been paid for."""
         self._refuse_other_process()
         self.trace.append(Access(entry, step, query))
-        return query.evaluate(self._records if records is None else records)
+        # A warning, or an error in its place, would tell of the records.
+        with np.errstate(all="ignore"):
+            return query.evaluate(self._records if records is None else records)
 
     def _public_answer(self, query: Query, size: int | None = None) -> NDArray:
         """Answer, for nothing, what no record can change at this number of records.

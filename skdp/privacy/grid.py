@@ -137,6 +137,12 @@ class Grid:
         -------
         Grid
             The grid.
+
+        Raises
+        ------
+        ValueError
+            If the sensitivity is too small for steps, also beside the error of the
+            answer.
         """
         delta = public_sensitivity(query, public, ord)
         if query.integral:
@@ -152,11 +158,16 @@ class Grid:
         ones = n_affected ** (1 / ord)
         step = 2.0 ** (frexp(delta / ones)[1] - 1) / RESOLUTION
         error = 2 * ones * query.evaluation_error(public)
+        if delta / ones == 0 or step == 0 or not isfinite((delta + error) / step):
+            raise ValueError(
+                f"{query} has sensitivity {delta:.3g}, with {error:.3g} for rounding: "
+                "too small for noise in double precision. Scale the query up."
+            )
         # One step a coordinate for rounding, one for the addition in `to_steps`.
         return cls(step, ceil((delta + error) / step + 2 * ones), False)
 
     def to_steps(self, answer: NDArray) -> NDArray[np.int64]:
-        """Round an answer to whole steps, halves up; what is not finite counts as 0.
+        """Round an answer to whole steps, halves up; what is not a number counts as 0.
 
         Parameters
         ----------
@@ -170,10 +181,10 @@ class Grid:
         """
         if self.integral:
             return np.asarray(answer, dtype=np.int64)
-        finite = np.nan_to_num(np.asarray(answer), nan=0.0, posinf=0.0, neginf=0.0)
         # Beyond what 64 bits hold an error would depend on the records; a clip does not
-        # move two answers apart.
-        steps = np.clip(finite / self.step, -LARGEST_STEPS, LARGEST_STEPS)
+        # move two answers apart, and infinities are clipped as what overflows.
+        numbers = np.nan_to_num(np.asarray(answer), nan=0.0, posinf=inf, neginf=-inf)
+        steps = np.clip(numbers / self.step, -LARGEST_STEPS, LARGEST_STEPS)
         return np.floor(steps + 0.5).astype(np.int64)
 
     def to_answer(self, steps: NDArray[np.int64]) -> NDArray:

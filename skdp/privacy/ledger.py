@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skdp.exceptions import BudgetExceededError
 
+from .accounting import dp_from_zcdp
 from .budget import (
     BudgetAccountant,
     as_typed,
@@ -251,12 +252,14 @@ class PrivacyLedger:
     def to_dp_event(self) -> tuple[DpEvent, NeighboringRelation]:
         """Return the ledger in the terms of the dp-accounting library.
 
-        If every purchase is pure, a composition of discrete Laplace events, each the
-        worst case of its epsilon, for the `PLDAccountant`; it states the optimal
-        composition, which is valid if the purchases were fixed beforehand, as they
-        are in every estimator of this package. Otherwise a composition of zCDP
-        events for the `RdpAccountant`. Where entries have a delta of their own, ask the
-        accountant for what their sum leaves of yours.
+        If the sum of pure losses keeps within the budget, or their optimal composition
+        does and zCDP does not, a composition of discrete Laplace events for the
+        `PLDAccountant`, each the worst case of its epsilon. Otherwise a composition of
+        zCDP events for the `RdpAccountant`: a draw of the exponential mechanism costs
+        less there than the worst case of its epsilon. What the `PLDAccountant` states
+        at a delta above 0 is valid if the purchases were fixed beforehand. Where
+        entries have a delta of their own, ask the accountant for what their sum leaves
+        of yours.
 
         Returns
         -------
@@ -269,7 +272,7 @@ class PrivacyLedger:
         from dp_accounting import NeighboringRelation, dp_event
 
         relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-        if all(isfinite(entry.epsilon) for entry in self._entries):
+        if self._is_stated_by_pure_losses():
             events = [
                 dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(e, 1), k)
                 for entry in self._entries
@@ -278,6 +281,15 @@ class PrivacyLedger:
         else:
             events = [dp_event.ZCDpEvent(entry.rho) for entry in self._entries]
         return dp_event.ComposedDpEvent(events), relation
+
+    def _is_stated_by_pure_losses(self) -> bool:
+        """Whether it is pure losses, not zCDP, that prove the budget."""
+        if not isfinite(self._totals.epsilon):
+            return False
+        if self._totals.epsilon <= as_typed(self.epsilon) or self._rest() <= 0:
+            return True
+        concentrated = dp_from_zcdp(self._totals.rho, self._rest())
+        return concentrated > self.epsilon * (1 + 1e-12)
 
 
 def _json_safe(value: Any) -> Any:

@@ -289,6 +289,12 @@ def check_norm(ord: Norm) -> Norm:
     return ord
 
 
+def scaled_norm(values: NDArray[np.float64]) -> float:
+    """Return the Euclidean norm of numbers whose squares may underflow or overflow."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest and largest * float(np.linalg.norm(values / largest))
+
+
 def all_queries() -> list[tuple[str, type[Query]]]:
     """List every concrete query class of the package.
 

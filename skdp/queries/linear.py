@@ -17,10 +17,12 @@ from skdp.graphical.linear_queries import (
     Identity,
     Kronecker,
     LinearQuery,
+    Matrix,
     as_linear_query,
 )
 
-from .base import Norm, PublicFacts, Query, check_norm
+from .base import LARGEST_SUM, Norm, PublicFacts, Query, check_norm
+from .marginals import check_cells
 
 if TYPE_CHECKING:
     from skdp.records import CountTable
@@ -36,6 +38,8 @@ _MAX_WEIGHT = 2.0**32
 _MAX_SUM = 2.0**53
 #: More than the relative rounding error of a norm.
 _UP = 1 + 1e-12
+#: Squares of smaller numbers vanish.
+_LEAST = 2.0**-400
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,13 @@ class LinearMarginal(Query):
             raise ValueError(f"A marginal names a column twice: {names}.")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "query", as_linear_query(query))
+        for part in _parts(self.query):
+            # What another class does to the counts is not what its entries say.
+            if type(part) not in (Identity, Matrix):
+                raise TypeError(
+                    f"A query is a matrix, or a Kronecker product of matrices, not "
+                    f"{type(part).__name__}."
+                )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LinearMarginal) and self._content == other._content
@@ -157,6 +168,7 @@ class LinearMarginal(Query):
             If a column is missing, its number of levels is not that of the matrix, or
             there are too many records for the sums of integers to be exact.
         """
+        check_cells(self.names, public)
         shape = tuple(public.schema.n_levels(name) for name in self.names)
         asked = self.query.shape[1]
         if isinstance(self.query, Kronecker):
@@ -168,6 +180,14 @@ class LinearMarginal(Query):
             raise SchemaError(
                 f"The query on {self.names} is for {asked} cells, but the schema gives "
                 f"the table the shape {shape}."
+            )
+        largest = [_largest(part) for part in _parts(self.query)]
+        if not public.n_records * self._bound < LARGEST_SUM or any(
+            0 < entry < _LEAST for entry in largest
+        ):
+            raise SchemaError(
+                f"The query on {self.names} has weights too large, or all so small, "
+                "that sums or squares leave the range of floats. Scale it."
             )
         if self.integral and public.n_records * self._bound >= _MAX_SUM:
             raise SchemaError(

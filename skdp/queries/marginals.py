@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from numpy.typing import NDArray
 
+from skdp.exceptions import ModelTooLargeError
+from skdp.records.discrete import LARGEST_MARGINAL
+
 from .base import Norm, PublicFacts, Query, check_norm
 
 if TYPE_CHECKING:
     from skdp.records import CountTable
 
-__all__ = ["Marginal"]
+__all__ = ["Marginal", "check_cells"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,23 @@ class Marginal(Query):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that are counted."""
         return self.names
+
+    def check(self, public: PublicFacts) -> None:
+        """Refuse unknown columns and tables too large to be counted.
+
+        Parameters
+        ----------
+        public : PublicFacts
+            Number of records and schema.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing from the schema.
+        ModelTooLargeError
+            If the table has more than 2^28 cells.
+        """
+        check_cells(self.names, public)
 
     def shape(self, public: PublicFacts) -> tuple[int, ...]:
         """Return the shape of the table: the numbers of levels.
@@ -105,3 +125,29 @@ class Marginal(Query):
     def n_affected(self, public: PublicFacts) -> int:
         """Return 2: a replaced record leaves one cell and enters another."""
         return 2
+
+
+def check_cells(names: tuple[str, ...], public: PublicFacts) -> None:
+    """Refuse unknown columns and tables that `CountTable.marginal` would refuse.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The columns.
+    public : PublicFacts
+        Number of records and schema.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing from the schema.
+    ModelTooLargeError
+        If the table has more than 2^28 cells.
+    """
+    n_cells = prod(public.schema.n_levels(name) for name in names)
+    if n_cells > LARGEST_MARGINAL:
+        raise ModelTooLargeError(
+            f"The table over {', '.join(map(repr, names))} has {n_cells:.3g} cells, "
+            f"more than {LARGEST_MARGINAL}. Ask for fewer columns, or declare fewer "
+            "levels."
+        )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp.exceptions import SchemaError
+from skdp.exceptions import ModelTooLargeError, SchemaError
 from skdp.graphical.calibrated_tree import (
     CalibratedTree,
     covering_tree,
@@ -20,7 +20,7 @@ from skdp.graphical.calibrated_tree import (
 from skdp.graphical.junction_tree import JunctionTree
 from skdp.graphical.markov_random_field import MarkovRandomField
 
-from .base import Norm, PublicFacts, Query, check_norm
+from .base import LARGEST_SUM, Norm, PublicFacts, Query, check_norm, scaled_norm
 
 if TYPE_CHECKING:
     from skdp.records import CountTable
@@ -99,6 +99,8 @@ class ModelDistances(Query):
         for columns in names:
             if not columns or len(set(columns)) < len(columns):
                 raise SchemaError(f"A set of columns is empty or repeats: {columns}.")
+        for array in (importance, taken_off):
+            array.setflags(write=False)
         values = (names, model, importance, taken_off)
         for field, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, field, value)
@@ -153,6 +155,12 @@ class ModelDistances(Query):
                 raise SchemaError(
                     f"The model must have a column {name!r} of {n_levels} levels."
                 )
+        if not self._largest_total(public) * max(1.0, float(self.weights.max())) < (
+            LARGEST_SUM
+        ):
+            raise ValueError("Weights, penalties or the model's total are too large.")
+        if max(map(domain.n_cells, self.marginals)) >= 2**62:
+            raise ModelTooLargeError("A marginal of a score has more than 2^62 cells.")
         tree = self._calibrated()
         for names in self.marginals:
             tree.check(names)
@@ -209,7 +217,12 @@ class ModelDistances(Query):
         each = 2.0 * self.weights[np.array(moves)]
         if check_norm(ord) == inf:
             return float(each.max(initial=0.0))
-        return _UP * float(each.sum() if ord == 1 else np.linalg.norm(each))
+        return _UP * (float(each.sum()) if ord == 1 else scaled_norm(each))
+
+    def _largest_total(self, public: PublicFacts) -> float:
+        """Bound the sum of the numbers that go into a score, without its weight."""
+        counts = 2.0 * public.n_records + 2.0 * self.model.n_records
+        return counts + float(np.abs(self.penalties).max())
 
     def evaluation_error(self, public: PublicFacts) -> float:
         """Bound the rounding of a score.
@@ -231,9 +244,9 @@ class ModelDistances(Query):
         float
             Largest absolute error, in units of the scores.
         """
-        n, total = public.n_records, float(self.model.n_records)
+        n, total = public.n_records, self.model.n_records
         n_cells = max(map(self.model.domain.n_cells, self.marginals))
-        size = 2 * n + 2 * total + float(np.abs(self.penalties).max())
+        size = self._largest_total(public)
         error = 4 * rounding_error(self._tree) * total
         error += (3 * min(n, n_cells) + 16) * 2.0**-53 * size
         return error * float(self.weights.max())

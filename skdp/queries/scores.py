@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdp.exceptions import SchemaError
 
-from .base import Norm, PublicFacts, Query, check_norm
+from .base import LARGEST_SUM, Norm, PublicFacts, Query, check_norm, scaled_norm
 from .linear import LinearMarginal
 from .marginals import Marginal
 
@@ -82,6 +82,8 @@ class MarginalDistances(Query):
         k = len(self.marginals)
         importance = np.ones(k) if weights is None else np.array(weights, dtype=float)
         taken_off = _on_grid(np.zeros(k) if penalties is None else penalties)
+        for array in (importance, taken_off, *self.tables):
+            array.setflags(write=False)
         object.__setattr__(self, "weights", importance)
         object.__setattr__(self, "penalties", taken_off)
         if not importance.shape == taken_off.shape == (k,):
@@ -124,6 +126,8 @@ class MarginalDistances(Query):
         ValueError
             If a marginal is no table of counts, with levels merged or not.
         """
+        if not self._largest_sum(public) < LARGEST_SUM:
+            raise ValueError("Weights, tables or penalties are too large to be added.")
         for marginal, table in zip(self.marginals, self.tables, strict=True):
             marginal.check(public)
             if table.shape != marginal.shape(public):
@@ -180,7 +184,16 @@ class MarginalDistances(Query):
         if check_norm(ord) == inf:
             return float(each.max(initial=0.0))
         total = float(each.sum()) * (1.0 if self._has_unit_weights else _UP)
-        return total if ord == 1 else min(total, _UP * float(np.linalg.norm(each)))
+        return total if ord == 1 else min(total, _UP * scaled_norm(each))
+
+    def _largest_total(self, public: PublicFacts) -> float:
+        """Bound the sum of the numbers that go into a score, without its weight."""
+        with np.errstate(over="ignore"):
+            total = public.n_records + max(float(np.abs(t).sum()) for t in self.tables)
+        return total + float(np.abs(self.penalties).max())
+
+    def _largest_sum(self, public: PublicFacts) -> float:
+        return self._largest_total(public) * max(1.0, float(self.weights.max()))
 
     @property
     def _has_unit_weights(self) -> bool:
@@ -203,8 +216,7 @@ class MarginalDistances(Query):
         float
             Largest absolute error, in units of the scores.
         """
-        total = public.n_records + max(float(np.abs(t).sum()) for t in self.tables)
-        total += float(np.abs(self.penalties).max())
+        total = self._largest_total(public)
         n_cells = max(table.size for table in self.tables)
         added = 0.0 if total < 2.0**42 else n_cells * 2.0**-51 * total
         multiplied = 0.0 if self._has_unit_weights else 2.0**-52 * total

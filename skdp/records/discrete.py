@@ -26,7 +26,8 @@ from skdp.records.tabulation import Tabulator
 __all__ = ["CountTable"]
 
 _DENSE_STRATA = 1 << 16
-_LARGEST_MARGINAL = 1 << 28
+#: Cells of the largest table that is counted.
+LARGEST_MARGINAL = 1 << 28
 _MOST_KEYS = 1 << 62
 
 
@@ -175,10 +176,10 @@ class CountTable:
         self, names: tuple[str, ...], after: int | None = None
     ) -> NDArray[np.int64]:
         size = math.prod(self._shape(names))
-        if size > _LARGEST_MARGINAL:
+        if size > LARGEST_MARGINAL:
             raise ValueError(
                 f"The marginal of {', '.join(map(repr, names))} has {size} cells, more "
-                f"than {_LARGEST_MARGINAL}. Ask for fewer columns."
+                f"than {LARGEST_MARGINAL}. Ask for fewer columns."
             )
         # One table serves a set of columns in every order.
         places = [self._places[name] for name in names]

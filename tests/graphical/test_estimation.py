@@ -16,6 +16,7 @@ from skdp.graphical import (
     LinearMeasurement,
     Matrix,
     estimate,
+    estimation,
     fit_potentials,
     prefix,
     ranges,
@@ -454,3 +455,24 @@ def test_an_impossible_measurement_is_refused_when_it_is_written_down():
         LinearMeasurement((), [1.0], 1.0)
     with pytest.raises(ValueError, match="twice"):
         LinearMeasurement(("a", "a"), [1.0], 1.0)
+
+
+def test_merged_levels_do_not_make_a_model_too_large(monkeypatch):
+    # Fewer levels may mislead the search for an order: then all of them are kept.
+    domain = Domain(("a", "b"), (4, 2))
+    halves = np.repeat(np.eye(2), 2, axis=1)
+    noisy = [
+        LinearMeasurement(("a",), [60.0, 40.0], 1.0, halves),
+        LinearMeasurement(("b",), [30.0, 70.0], 1.0),
+    ]
+    merged = fit_potentials(noisy, domain, 100)
+    assert merged.merging.classes
+
+    def refusing(domain, cliques, max_model_size):
+        raise ModelTooLargeError("A table would have too many cells.")
+
+    monkeypatch.setattr(estimation, "plan_once", refusing)
+    found = fit_potentials(noisy, domain, 100)
+    assert not found.merging.classes
+    for clique, table in merged.marginals.items():
+        np.testing.assert_allclose(found.marginals[clique], table, atol=0.1)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from skdp.exceptions import ModelTooLargeError
 from skdp.graphical import Identity, Kronecker, Matrix, prefix, ranges, weighted
 from skdp.graphical.linear_queries import as_linear_query
 
@@ -75,3 +76,42 @@ def test_bad_queries_are_refused():
         ranges(3, [(1, 3)])
     with pytest.raises(ValueError, match="Kronecker"):
         weighted(Kronecker([prefix(2)]), 1.0)
+
+
+def repeated():
+    """A row of twenty ones in one cell, as CSR may have it."""
+    parts = (np.ones(20), np.zeros(20, dtype=int), [0, 20])
+    return sp.csr_array(parts, shape=(1, 4))
+
+
+@pytest.mark.parametrize("build", [repeated, lambda: repeated().tocsc()])
+def test_repeated_entries_are_added_up(build):
+    matrix = build()
+    matrix.has_canonical_format = True  # a claim that is not believed
+    query = Matrix(matrix)
+    assert dense(query).tolist() == [[20, 0, 0, 0]]
+    assert query.matrix.data.tolist() == [20.0]
+    assert query.row(0).matrix.data.tolist() == [20.0]
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_array])
+def test_a_query_is_a_copy_that_cannot_be_changed(form):
+    given = form(np.eye(3))
+    query = Matrix(given)
+    given *= 100
+    assert np.array_equal(dense(query), np.eye(3))
+    values = query.matrix.data if sp.issparse(query.matrix) else query.matrix
+    with pytest.raises(ValueError, match="read-only"):
+        values[0] = 7.0
+
+
+def test_indices_outside_of_a_matrix_are_refused():
+    outside = sp.csr_array(([1.0], [3], [0, 1]), shape=(1, 4))
+    outside.indices[0] = 5
+    with pytest.raises(ValueError, match="indices"):
+        Matrix(outside)
+
+
+def test_too_many_ranges_are_refused_before_they_are_listed():
+    with pytest.raises(ModelTooLargeError, match="intervals="):
+        ranges(5000)

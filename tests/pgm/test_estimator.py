@@ -19,6 +19,8 @@ from sklearn.preprocessing import OneHotEncoder
 from skdp import Categorical, Numeric, Ordinal, PGMEstimator, Schema
 from skdp.exceptions import ModelTooLargeError, PrivacyLeakWarning, SchemaError
 from skdp.graphical import MarkovRandomField
+from skdp.pgm import Workload
+from skdp.pgm.model_fitter import ModelFitter
 from skdp.pgm.strategies import MST, FixedMarginals, Independent
 
 SCHEMA = Schema(
@@ -505,6 +507,16 @@ def test_the_loss_alone_is_fitted_by_every_solver(solver):
     )
 
 
+@pytest.mark.parametrize("solver", ["auto", "accelerated", "mirror_descent"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_marginals_of_the_fit_are_those_of_the_model(solver):
+    strategy = FixedMarginals([("rooms", "sex"), ("age", "rooms"), ("rooms",)])
+    model = estimator(strategy=strategy, solver=solver).fit(people(300))
+    assert list(model.marginals_) == [m.columns for m in model.measurements_]
+    for columns, table in model.marginals_.items():
+        np.testing.assert_allclose(table, model.marginal(columns), rtol=1e-6, atol=1e-6)
+
+
 def test_a_warning_that_is_an_error_keeps_what_was_paid_for():
     model = estimator(gap_tol=1e-30)
     with warnings.catch_warnings():
@@ -541,3 +553,33 @@ def test_the_report_names_what_was_measured(model):
     text = str(model.privacy_report())
     assert "measured marginals: sex, age, rooms, income, owner, " in text
     assert " x " in text
+
+
+@pytest.mark.parametrize("strategy", ["mst", "independent", "priv_bayes"])
+def test_a_workload_that_is_not_used_is_said_to_be_so(strategy):
+    workload = Workload([SCHEMA.names[:2]])
+    with pytest.warns(UserWarning, match="does not look at the workload"):
+        estimator(strategy=strategy, workload=workload).fit(people(200))
+    with pytest.raises(SchemaError, match="nope"):
+        estimator(strategy=strategy, workload=Workload(["nope"])).fit(people(200))
+
+
+def test_all_of_the_budget_is_spent_where_all_levels_are_rare():
+    model = estimator(0.01).fit(people(60))
+    assert model.ledger_.total() == pytest.approx(0.01, rel=1e-9)
+
+
+def test_only_the_last_fit_of_a_run_is_warned_of(monkeypatch):
+    fits = []
+
+    def fit(self, measurements, warm_start=None):
+        fits.append(measurements)
+        warnings.warn(f"gap {len(fits)}", ConvergenceWarning, stacklevel=2)
+        return original(self, measurements, warm_start)
+
+    original = ModelFitter.__call__
+    monkeypatch.setattr(ModelFitter, "__call__", fit)
+    with pytest.warns(ConvergenceWarning) as caught:
+        estimator(strategy="mst").fit(people())
+    assert len(fits) == 2
+    assert [str(w.message) for w in caught] == ["gap 2"]

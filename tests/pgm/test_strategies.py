@@ -18,7 +18,7 @@ from skdp.graphical import prefix
 from skdp.pgm import Workload
 from skdp.pgm.budget import Budget
 from skdp.pgm.merging import Merging
-from skdp.pgm.strategies import MST, FixedMarginals, Independent, Strategy
+from skdp.pgm.strategies import HDMM, MST, FixedMarginals, Independent, Strategy
 from skdp.privacy import PrivacyLedger, zcdp_from_dp
 from skdp.privacy.budget import as_typed
 from skdp.queries import Marginal
@@ -214,6 +214,25 @@ def test_models_too_large_are_refused_before_anything_is_spent():
     pairs = FixedMarginals(list(combinations(names, 2)))
     with pytest.raises(ModelTooLargeError, match=r"\('a', 'b'\)"):
         PGMEstimator(strategy=pairs, schema=ring).fit(np.tile(X[:, :1], (1, 9)))
+
+
+TERNARY = Schema([Ordinal(f"x{i}", range(3)) for i in range(18)])
+WIDE = Schema([Ordinal(name, range(90)) for name in "abcdefghijklm"])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "schema", "limit"),
+    [
+        (HDMM("union", n_restarts=1), TERNARY, 1e9),
+        (FixedMarginals(list(combinations(TERNARY.names, 2))), TERNARY, 1e9),
+        (MST(), WIDE, 81_001),  # each pair has a tenth, but a tree has twelve
+    ],
+)
+def test_the_check_is_that_of_the_fit(strategy, schema, limit):
+    model = PGMEstimator(strategy=strategy, schema=schema, max_model_size=limit)
+    with pytest.raises(ModelTooLargeError, match="too large|may be stored"):
+        model.fit(np.zeros((10, len(schema.names)), dtype=int))
+    assert not list(getattr(model, "ledger_", []))
 
 
 class Impatient(Strategy):

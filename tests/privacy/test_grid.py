@@ -148,6 +148,19 @@ def test_the_smallest_normal_steps_do_not_vanish():
     assert grid.to_steps(np.array(1e-300)) > 0
 
 
+@pytest.mark.parametrize("bound", [5e-324, 1e-320, 1e-319])
+@pytest.mark.parametrize("affected", [1, 5])
+def test_sensitivities_without_a_step_are_refused(bound, affected):
+    with pytest.raises(ValueError, match="Scale the query up"):
+        Grid.for_query(Anything(bound, affected), PUBLIC, 1)
+
+
+@pytest.mark.parametrize("error", [1e30, inf, nan])
+def test_errors_of_too_many_steps_are_refused(error):
+    with pytest.raises(ValueError, match="Scale the query up"):
+        Grid.for_query(Anything(1e-290, error=error), PUBLIC, 1)
+
+
 @pytest.mark.parametrize(("ord", "bound"), [(1, 2.0), (2, sqrt(2)), (inf, 1.0)])
 def test_integers_need_no_grid(ord, bound):
     grid = Grid.for_query(Marginal("a"), PUBLIC, ord)
@@ -254,3 +267,10 @@ def test_the_unit_is_that_of_the_public_facts_at_hand():
 def test_an_integral_root_leaves_room_for_rows_that_exceed_their_radius():
     grid = Grid.for_query(Anything(sqrt(2.0), integral=True), PUBLIC, 2)
     assert grid.sensitivity >= sqrt(2.0) * (1 + 2.0**-41)
+
+
+def test_infinite_answers_are_clipped_like_what_overflows():
+    grid = Grid(step=1.0, sensitivity=3, integral=False)
+    steps = grid.to_steps(np.array([np.inf, 1e300, -np.inf, np.nan]))
+    assert steps[0] == steps[1] > 2**50
+    assert (steps[2], steps[3]) == (-steps[0], 0)

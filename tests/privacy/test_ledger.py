@@ -68,6 +68,16 @@ def test_a_reserved_run_equals_the_optimal_composition_of_dp_accounting() -> Non
     assert uneven.total() == pytest.approx(pld_epsilon(uneven, 1e-6), abs=0.02)
 
 
+def test_draws_that_zcdp_accounts_for_are_stated_as_such() -> None:
+    # A draw of the exponential mechanism costs a quarter of its worst case.
+    draws = [replace(pure((0.1, 30)), rho=30 * 0.1**2 / 8) for _ in range(4)]
+    rho = sum(entry.rho for entry in draws)
+    declared = dp_from_zcdp(rho, 1e-6)
+    ledger = filled(declared * (1 + 1e-9), 1e-6, *draws)
+    assert ledger.total() == pytest.approx(declared)
+    assert rdp_epsilon(ledger, 1e-6) == pytest.approx(declared, rel=0.01)
+
+
 def test_pure_purchases_equal_dp_accounting_at_delta_zero() -> None:
     ledger = filled(3.0, 0.0, pure((0.5, 1)), pure((0.25, 3)), pure((1.0, 1)))
     assert ledger.total() == 2.25

@@ -15,7 +15,12 @@ from skdp.exceptions import ModelTooLargeError
 from skdp.graphical import MarkovRandomField
 from skdp.graphical.model_growth import ModelGrowth
 from skdp.pgm.session import Session, noise_deviation
-from skdp.pgm.strategies.base import Strategy, one_way, refuse_large_model
+from skdp.pgm.strategies.base import (
+    Strategy,
+    one_way,
+    refuse_large_model,
+    varying_columns,
+)
 from skdp.pgm.strategies.candidates import Candidates
 from skdp.pgm.workload import Workload
 from skdp.queries import Marginal, ModelDistances, PublicFacts
@@ -102,7 +107,9 @@ class AIM(Strategy):
                 f"'n_rounds' of AIM must be at least the number of columns, "
                 f"{len(columns)}, not {self.n_rounds}: each is measured by itself."
             )
-        refuse_large_model(columns, public, max_model_size)
+        # Columns outside the workload are in the model as well.
+        everything = [query.names for query in one_way(varying_columns(public))]
+        refuse_large_model(everything, public, max_model_size)
         self._refuse_small_limit(candidates, max_model_size)
 
     def _refuse_small_limit(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from skdp._sklearn import BaseEstimator
 from skdp.graphical import Domain, Model
-from skdp.graphical.elimination import best_elimination
-from skdp.graphical.size import check_table, check_work
+from skdp.graphical.plan import make_plan
+from skdp.graphical.size import check_table
 from skdp.pgm.session import Session
 from skdp.pgm.workload import Workload
 from skdp.queries import Marginal, PublicFacts
@@ -21,6 +22,9 @@ class Strategy(BaseEstimator, ABC):
 
     A strategy holds no state of a run, so that one object can serve many fits.
     """
+
+    #: Whether the workload decides what is measured.
+    uses_workload: ClassVar[bool] = True
 
     @abstractmethod
     def check(
@@ -98,10 +102,12 @@ def refuse_large_model(
 ) -> None:
     """Refuse a model on some cliques that would be too large, from public facts.
 
+    By the plan that the fit will make, with its messages.
+
     Parameters
     ----------
     cliques : sequence of tuple of str
-        What would be measured.
+        What would be measured, in the order of measuring.
     public : PublicFacts
         Number of records and schema.
     max_model_size : float
@@ -116,4 +122,4 @@ def refuse_large_model(
     domain = Domain.from_schema(public.schema)
     for clique in cliques:
         check_table(domain, clique, max_model_size / 10)
-    check_work(domain, cliques, best_elimination(domain, cliques), max_model_size)
+    make_plan(domain, cliques, max_model_size=max_model_size)

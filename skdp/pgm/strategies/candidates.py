@@ -16,6 +16,8 @@ __all__ = ["Candidates"]
 
 #: More sets than this would take hours to score.
 _MOST_CANDIDATES = 100_000
+#: Smaller ones matter no less, so that scores of them alone still have a grid.
+_LEAST_WEIGHT = 1e-250
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Candidates:
         Smaller sets first; names in the order of the domain.
     weights : tuple of float
         Of each set r: the sum over the sets s of the workload of their weight, relative
-        to the largest, times the number of columns that r and s share.
+        to the largest among those that vary, times the number of columns that r and s
+        share.
     """
 
     domain: Domain
@@ -68,9 +71,11 @@ class Candidates:
         else:
             workload.check(public.schema)
             sets = [frozenset(c).intersection(varying) for c in workload.cliques]
-            largest = max(workload.weights)
+            pairs = zip(workload.weights, sets, strict=True)
+            largest = max((w for w, names in pairs if names), default=1.0)
             # Only ratios matter; none may vanish, and no sum overflow.
-            weights = tuple(max(w / largest, 5e-324) for w in workload.weights)
+            relative = (weight / largest for weight in workload.weights)
+            weights = tuple(min(max(w, _LEAST_WEIGHT), 1.0) for w in relative)
         used = frozenset[str]().union(*sets)
         names = tuple(name for name in varying if name in used)
         domain = Domain(names, tuple(map(public.schema.n_levels, names)))

@@ -53,7 +53,8 @@ class FixedMarginals(Strategy):
         asked = self._asked(workload)
         for query in asked:
             query.check(public)
-        refuse_large_model([query.names for query in asked], public, max_model_size)
+        moving = [query.names for query in asked if query.sensitivity(public, 1) > 0]
+        refuse_large_model(moving, public, max_model_size)
 
     def run(self, session: Session) -> MarkovRandomField:
         """Measure everything once; see `Strategy.run`."""

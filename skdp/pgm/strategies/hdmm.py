@@ -25,6 +25,7 @@ __all__ = ["HDMM"]
 #: Noise of this many steps, and sums of this size, leave room for what follows.
 _MAX_NOISE = 2.0**48
 _MAX_SUM = 2.0**51
+_MAX_WEIGHT = 1e100
 
 
 class HDMM(Strategy):
@@ -67,7 +68,8 @@ class HDMM(Strategy):
 
     Notes
     -----
-    Without a workload all pairs of columns are asked for. A graphical model of all
+    Without a workload all pairs of columns are asked for. Its weights must be from
+    1e-100 to 1e100. A graphical model of all
     pairs of many columns is too large, which is refused before anything is spent.
 
     References
@@ -113,32 +115,30 @@ class HDMM(Strategy):
         validate_parameters(self)
         asked = _asked(public, workload)
         asked.check(public.schema)
+        if not all(1 / _MAX_WEIGHT <= w <= _MAX_WEIGHT for w in asked.weights):
+            raise ValueError(
+                f"The weights of a workload for HDMM must be from {1 / _MAX_WEIGHT:g} "
+                f"to {_MAX_WEIGHT:g}, for it squares them; they go from "
+                f"{min(asked.weights):g} to {max(asked.weights):g}."
+            )
         domain = Domain.from_schema(public.schema)
         for clique in asked.cliques:
             check_table(domain, clique, max_model_size / 10)
         if terms := workload_terms(asked, domain):
             self._kinds(terms, domain, max_model_size)
         if self.inference == "graphical_model":
-            try:
-                refuse_large_model(asked.cliques, public, max_model_size)
-            except ModelTooLargeError as error:
-                default = (
-                    ""
-                    if workload is not None
-                    else " Without one all pairs are asked for."
-                )
-                raise ModelTooLargeError(
-                    f"{error} HDMM measures what the workload= of the estimator asks "
-                    f"for.{default} inference='least_squares' needs no model."
-                ) from None
+            _refuse_large_model(asked.cliques, public, max_model_size)
 
     def run(self, session: Session) -> Model:
         """Measure the best strategy; see `Strategy.run`."""
         public, is_pure = session.public, session.budget.is_pure
-        chosen = self.plan(
-            public, session.workload, is_pure, session.fitter.max_model_size
-        )
+        max_model_size = session.fitter.max_model_size
+        chosen = self.plan(public, session.workload, is_pure, max_model_size)
         if chosen is not None:
+            if self.inference == "graphical_model":
+                # It may join its parts in another way than the workload does.
+                parts = [product.columns for product in chosen.products]
+                _refuse_large_model(parts, public, max_model_size)
             session.say(
                 f"chose {len(chosen.products)} parts ({chosen.kind}), expected squared "
                 f"error {chosen.error:.4g} for noise of variance 1"
@@ -217,6 +217,19 @@ def _asked(public: PublicFacts, workload: Workload | None) -> Workload:
         return workload
     columns = varying_columns(public) or list(public.schema.names[:1])
     return Workload.all_marginals(columns, min(2, len(columns)))
+
+
+def _refuse_large_model(
+    cliques: Sequence[tuple[str, ...]], public: PublicFacts, max_model_size: float
+) -> None:
+    try:
+        refuse_large_model(cliques, public, max_model_size)
+    except ModelTooLargeError as error:
+        raise ModelTooLargeError(
+            f"{error} HDMM measures what the workload= of the estimator asks for; "
+            "without one all pairs are asked for. inference='least_squares' needs no "
+            "model."
+        ) from None
 
 
 def _measure(session: Session, chosen: mechanism.Strategy) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from skdp.graphical import MarkovRandomField
 from skdp.pgm.session import Session
 from skdp.pgm.strategies.base import (
@@ -28,6 +30,8 @@ class Independent(Strategy):
     >>> PGMEstimator(strategy=Independent()).strategy
     Independent()
     """
+
+    uses_workload: ClassVar[bool] = False
 
     def check(
         self, public: PublicFacts, workload: Workload | None, max_model_size: float

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._sklearn import Interval, validate_parameters
-from skdp.graphical import Domain, MarkovRandomField
+from skdp.graphical import MarkovRandomField
 from skdp.graphical.measurement import LinearMeasurement
-from skdp.graphical.size import check_table
 from skdp.pgm.merging import Merging
 from skdp.pgm.session import Session
 from skdp.pgm.strategies.base import (
@@ -47,7 +46,8 @@ class MST(Strategy):
 
     A table of counts changes by 2 in L1 and by sqrt(2) in L2 when a record is
     replaced; `Session.measure` derives the noise of k tables from it. A single column
-    gets the whole budget.
+    gets the whole budget. Where all levels are merged there are no pairs, and the
+    columns are measured a second time with what is left.
 
     Parameters
     ----------
@@ -70,6 +70,8 @@ class MST(Strategy):
     5.0
     """
 
+    uses_workload: ClassVar[bool] = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "merge_below": [Interval(Real, 0, None, closed="left")],
     }
@@ -80,13 +82,15 @@ class MST(Strategy):
     def check(
         self, public: PublicFacts, workload: Workload | None, max_model_size: float
     ) -> None:
-        """Refuse schemas with too large a pair; see `Strategy.check`."""
+        """Refuse schemas with too large pairs; see `Strategy.check`."""
         validate_parameters(self)
         columns = varying_columns(public)
         refuse_large_model([(name,) for name in columns], public, max_model_size)
-        largest = sorted(columns, key=public.schema.n_levels)[-2:]
-        domain = Domain.from_schema(public.schema)
-        check_table(domain, domain.sort(largest), max_model_size / 10)
+        if len(columns) > 1:
+            # No spanning tree has more cells than the star around the largest column.
+            *others, largest = sorted(columns, key=public.schema.n_levels)
+            star = [(other, largest) for other in reversed(others)]
+            refuse_large_model(star, public, max_model_size)
 
     def run(self, session: Session) -> MarkovRandomField:
         """Measure, choose, measure; see `Strategy.run`."""
@@ -97,7 +101,9 @@ class MST(Strategy):
         if n_edges > 0:
             merging = self._merging(measured)
             edges = _spanning_tree(session, columns, merging)
-            session.measure([merging.table(edge) for edge in edges], budget.left)
+            if not session.measure([merging.table(e) for e in edges], budget.left):
+                # All levels are rare: only the columns are left to be told.
+                session.measure(one_way(columns), budget.left)
         return session.fit_model()
 
     def _merging(self, measured: list[LinearMeasurement]) -> Merging:

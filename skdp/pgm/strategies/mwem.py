@@ -56,7 +56,8 @@ class MWEM(Strategy):
         What a round chooses among. Single queries suit large tables, whose cells drown
         in noise; marginals suit small ones.
     n_rounds : int or "auto", default="auto"
-        Number of rounds T. "auto" takes the largest T, up to 100, for which
+        Number of rounds T. "auto" takes the largest T, up to 50 and for queries
+        to their number, for which
 
         * a query is chosen well: ``n sqrt(log(X)/T) >= 5 log(Q)/e``, with X the number
           of cells of all the workload's columns together, Q that of its queries and e
@@ -68,7 +69,8 @@ class MWEM(Strategy):
         How the answers are combined: a graphical model is fitted to all of them after
         each round, or they update a table of probabilities, as published. The table is
         factored over the groups of columns that measurements join; each of these may
-        have a tenth of ``max_model_size`` cells.
+        have a tenth of ``max_model_size`` cells, and where whole marginals are measured
+        a thousandth, since every update goes through all of them.
     n_replays : int >= 0, default=20
         With multiplicative weights: after the update by a new answer, so many passes
         over all answers so far. The last iterate is the result.
@@ -129,6 +131,14 @@ class MWEM(Strategy):
             check_table(domain, domain.sort(clique), max_model_size / 20)
         if self.candidates == "queries":
             check_queries(asked.linear(public.schema), max_model_size)
+        if self.inference == "multiplicative_weights" and asked.cliques:
+            smallest = min(asked.cliques, key=domain.n_cells)
+            check_table(domain, smallest, self._largest_group(max_model_size))
+
+    def _largest_group(self, max_model_size: float) -> float:
+        """Return the most cells of a table of probabilities."""
+        # A row updates a few classes of levels, a whole table every cell.
+        return max_model_size / (10 if self.candidates == "queries" else 1000)
 
     def run(self, session: Session) -> Model:
         """Choose and measure in rounds; see `Strategy.run`."""
@@ -139,7 +149,7 @@ class MWEM(Strategy):
         n_rounds = self._n_rounds(session, workload)
         price = session.budget.share(1, of=2 * n_rounds)
         steps = most_steps(workload, session.public, self.candidates)
-        session.check_noise(steps, price)
+        session.refuse_steps(steps, price)
         with session.interruptible(session.measurements):
             for done in range(n_rounds):
                 tables = inference.tables(workload.cliques)
@@ -163,7 +173,8 @@ class MWEM(Strategy):
     def _inference(self, session: Session, workload: Workload) -> Inference:
         if self.inference == "graphical_model":
             return ModelInference(session, workload.cliques)
-        return WeightsInference(session, int(self.n_replays))
+        largest = self._largest_group(session.fitter.max_model_size)
+        return WeightsInference(session, int(self.n_replays), largest)
 
     def _n_rounds(self, session: Session, workload: Workload) -> int:
         if self.n_rounds == "auto":

@@ -120,6 +120,8 @@ class PrivBayes(Strategy):
     5
     """
 
+    uses_workload: ClassVar[bool] = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "score": [StrOptions(set(_SCORES))],
         "usefulness": [Interval(Real, 0, None, closed="neither")],
@@ -159,6 +161,9 @@ class PrivBayes(Strategy):
         """Choose a network, measure its tables; see `Strategy.run`."""
         columns = varying_columns(session.public)
         if len(columns) > 1:
+            # All that could make the tables too noisy, while nothing is spent.
+            rest = session.budget.share(1 - as_typed(self.structure_share))
+            session.refuse_small_price(one_way(columns), rest)
             families = self._network(session, self._rules(session))
         else:
             families = [query.names for query in one_way(columns)]

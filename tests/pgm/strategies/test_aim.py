@@ -298,6 +298,15 @@ def test_few_records_and_wild_weights(weights, n):
     assert model.marginal(["a", "d"]).sum() == pytest.approx(n)
 
 
+@pytest.mark.parametrize("weights", [(1, 1e-320, 1e-320), (1e308, 1e-308, 1)])
+def test_weights_of_what_cannot_vary_do_not_matter(weights):
+    schema = Schema([*SCHEMA, Categorical("only", ("one",))])
+    workload = Workload([("only",), ("a", "b"), ("c", "only")], weights)
+    X = a_frame(300).assign(only="one")
+    model = fitted(AIM(n_rounds=8), X=X, schema=schema, workload=workload)
+    assert model.ledger_.total(1e-6) == pytest.approx(1.0)
+
+
 def test_columns_that_cannot_vary_cost_nothing():
     schema = Schema([SCHEMA["c"], Categorical("only", ("one",))])
     model = fitted(X=a_frame()[["c"]].assign(only="one"), schema=schema)
@@ -381,6 +390,19 @@ def test_what_cannot_be_done_is_refused_before_anything_is_spent(
     model = PGMEstimator(strategy=strategy, workload=workload, schema=SCHEMA)
     with pytest.raises(error, match=words):
         model.fit(a_frame())
+    assert not hasattr(model, "ledger_")
+
+
+def test_columns_outside_the_workload_are_checked():
+    schema = Schema([*SCHEMA, Ordinal("wide", range(99))])
+    model = PGMEstimator(
+        strategy=AIM(),
+        workload=Workload([("a", "b")]),
+        schema=schema,
+        max_model_size=900,
+    )
+    with pytest.raises(ModelTooLargeError, match="'wide'"):
+        model.fit(a_frame().assign(wide=0))
     assert not hasattr(model, "ledger_")
 
 

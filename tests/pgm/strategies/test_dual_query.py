@@ -450,3 +450,14 @@ def test_the_loss_of_a_draw_by_hand():
     gap = values[0] * 0.25 + values[5] * 0.75 - values[0]
     z = sum(exp(2 * g) + exp(-2 * g) for g in gap)
     np.testing.assert_allclose(law[:9], [exp(2 * g) / z for g in gap])
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_large_budgets_buy_more_draws_rather_than_a_steeper_rate(delta):
+    rates = [
+        plan_draws(
+            Budget(PrivacyLedger(epsilon, delta)), 100_000, "auto", "auto", "auto"
+        ).eta
+        for epsilon in (0.1, 1.0, 10.0)
+    ]
+    assert max(rates) < 4

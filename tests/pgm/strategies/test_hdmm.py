@@ -14,10 +14,11 @@ from sklearn.base import clone
 import skdp.base
 from skdp import Categorical, Ordinal, PGMEstimator, Schema
 from skdp.exceptions import ModelTooLargeError, SchemaError
-from skdp.graphical import Domain, Kronecker, prefix
+from skdp.graphical import Domain, Kronecker, Matrix, prefix
 from skdp.graphical.least_squares import LeastSquaresModel
 from skdp.pgm import Workload
 from skdp.pgm.strategies import HDMM, FixedMarginals
+from skdp.pgm.workload_terms import workload_terms
 from skdp.privacy import Curator, zcdp_from_dp
 from skdp.queries import PublicFacts
 from skdp.records import CountTable
@@ -253,6 +254,48 @@ def test_what_cannot_be_done_is_refused_before_it_costs():
     joint = Workload([("hours", "sex")], queries=[np.tri(48)])
     refused(SchemaError, "strategies='auto'", HDMM("marginals"), joint)
     refused(SchemaError, "cells", HDMM("kronecker"), PREFIXES, max_model_size=1000)
+
+
+@pytest.mark.parametrize("kind", ["union", "kronecker", "marginals"])
+@pytest.mark.parametrize("inference", ["graphical_model", "least_squares"])
+def test_columns_of_one_level_are_not_measured(kind, inference):
+    workload = Workload.prefixes([("age", "only"), ("only", "sex")], SCHEMA)
+    model = fitted(HDMM(kind, inference=inference), workload=workload)
+    assert model.ledger_.total() == pytest.approx(1.0)
+    assert model.measurements_
+    assert not any("only" in m.columns for m in model.measurements_)
+    assert model.marginal(["only"]).tolist() == [N]
+    assert model.marginal(["only", "sex"]).shape == (1, 2)
+
+
+def test_a_matrix_for_a_single_level_is_a_weight():
+    domain = Domain.from_schema(SCHEMA)
+    twice = Kronecker((prefix(40), np.array([[1.0], [2.0], [2.0]])))
+    alone, repeated = Workload([("age",)], [3], [prefix(40)]), ("age", "only")
+    found = workload_terms(Workload([repeated], queries=[twice]), domain)
+    assert found == workload_terms(alone, domain)
+    joint = Matrix(prefix(40).matrix)
+    found = workload_terms(Workload([repeated], [3], [joint]), domain)
+    assert found == workload_terms(Workload([("age",)], [3], [joint]), domain)
+    nothing = Workload([("age",)], queries=[np.zeros((2, 40))])
+    assert workload_terms(nothing, domain) == ()
+
+
+@pytest.mark.parametrize("weights", [(1e300, 1, 1), (1, 1, 1e-320)])
+def test_weights_whose_squares_are_no_numbers_are_refused(weights):
+    workload = Workload(CLIQUES, weights)
+    refused(ValueError, "from 1e-100 to 1e\\+100", HDMM(), workload)
+
+
+def test_what_was_fitted_is_not_refused_afterwards():
+    sizes = dict(zip("abcde", (9, 1, 3, 9, 2), strict=True))
+    schema = Schema([Ordinal(name, range(size)) for name, size in sizes.items()])
+    frame = pd.DataFrame({name: np.arange(10) % n for name, n in sizes.items()})
+    options = {"workload": None, "schema": schema, "max_model_size": 1486.2}
+    model = fitted(HDMM(n_restarts=1), X=frame, **options)
+    assert model.marginals_
+    for columns, table in model.marginals_.items():
+        assert table.shape == tuple(map(schema.n_levels, columns))
 
 
 def test_large_models_are_refused_with_a_remedy():

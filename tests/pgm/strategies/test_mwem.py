@@ -223,7 +223,9 @@ def test_the_default_number_of_rounds():
     log_x, log_q = log(2 * 3 * 4 * 5), log(6 + 4 + 15)
     published = (2000 * 0.1 * sqrt(log_x) / (10 * log_q)) ** (2 / 3)
     assert default_rounds(public, budget(0.1), SUMS, "queries") == int(published) == 5
-    assert default_rounds(public, budget(100.0), SUMS, "queries") == 100
+    assert default_rounds(public, budget(100.0), SUMS, "queries") == 25  # as asked
+    twice = SUMS + SUMS + SUMS
+    assert default_rounds(public, budget(100.0), twice, "queries") == 50
     assert default_rounds(public, budget(1e-3), SUMS, "queries") == 1
     rho = zcdp_from_dp(0.1, 1e-6)
     concentrated = 2000 * sqrt(log_x * rho) / (2.5 * log_q)
@@ -304,7 +306,7 @@ def test_numbers_that_could_overflow_are_refused_before_anything_is_spent():
         workload = Workload([("c",)], [weight], [query])
         with (
             BudgetAccountant(epsilon=5) as accountant,
-            pytest.raises(SchemaError, match="overflow"),
+            pytest.raises(SchemaError, match="overflow|range of floats"),
         ):
             fitted("queries", "graphical_model", workload=workload)
         assert accountant.spent == (0.0, 0.0)
@@ -358,6 +360,8 @@ def test_a_model_never_grows_beyond_its_limit(candidates, inference):
     names = "abcdef"
     # Loops of columns have tables of 1000 cells, groups of two columns of 1600.
     n_levels, size = (10, 19_800.0) if inference == "graphical_model" else (40, 250e3)
+    if n_levels == 40 and candidates == "marginals":
+        size *= 100  # a thousandth of it counts, not a tenth
     schema = Schema([Ordinal(name, range(n_levels)) for name in names])
     X = pd.DataFrame(
         np.random.default_rng(0).integers(0, n_levels, (500, 6)), columns=list(names)

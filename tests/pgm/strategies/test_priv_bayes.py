@@ -423,6 +423,14 @@ def test_too_many_levels_are_refused_before_anything_is_spent():
     assert not hasattr(model, "ledger_")
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 0.0), (1e-17, 1e-40)])
+def test_tables_of_too_much_noise_are_refused_before_the_draws(epsilon, delta):
+    model = estimator(epsilon, delta, structure_share=1 - 1e-6)
+    with pytest.raises(ValueError, match="for measurements is too small"):
+        model.fit(records(50))
+    assert not list(getattr(model, "ledger_", []))
+
+
 @pytest.mark.parametrize(
     ("parameter", "value"),
     [
