@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 #: More than the relative rounding error of a product of matrix entries.
 _ROUNDING = 2.0**-44
+#: Products of integers below this are exact.
+_MAX_WHOLE = 2.0**53
 
 
 def row_ranges(query: LinearQuery) -> tuple[Array, Array]:
@@ -85,8 +87,9 @@ def row_scales(query: LinearQuery, weight: float = 1.0) -> Array:
     """
     low, high = row_ranges(query)
     varies, length = high > low, high - low
-    if not _is_whole(query):  # products were rounded: never too short a range
-        length = length + _ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    largest = np.maximum(np.abs(low), np.abs(high))
+    if not (_is_whole(query) and largest.max() < _MAX_WHOLE):
+        length = length + _ROUNDING * largest  # products were rounded: never too short
     return np.where(varies, weight / np.where(varies, length, 1.0), 0.0)
 
 

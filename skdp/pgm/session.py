@@ -143,8 +143,25 @@ class Session:
         ValueError
             If the price is so small that the noise would overflow.
         """
-        is_pure, batch = self.budget.is_pure, Batch(tuple(queries))
-        steps = Grid.for_query(batch, self.public, 1 if is_pure else 2).sensitivity
+        batch, ord = Batch(tuple(queries)), 1 if self.budget.is_pure else 2
+        self.refuse_steps(Grid.for_query(batch, self.public, ord).sensitivity, price)
+
+    def refuse_steps(self, steps: float, price: float) -> None:
+        """Refuse as `refuse_small_price` does, for a sensitivity in steps of a grid.
+
+        Parameters
+        ----------
+        steps : float
+            The largest sensitivity of what may be asked.
+        price : float
+            In the unit of the budget.
+
+        Raises
+        ------
+        ValueError
+            If the price is so small that the noise would overflow.
+        """
+        is_pure = self.budget.is_pure
         least = max(price, 5e-324)  # a small share may have become 0
         scale = steps / least if is_pure else steps / sqrt(2 * least)
         # Rounded up, by more than the mechanisms round.

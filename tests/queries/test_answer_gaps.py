@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import inf, sqrt
 
 import numpy as np
@@ -10,6 +11,7 @@ from pytest import approx
 
 from skdp.exceptions import SchemaError
 from skdp.graphical import Kronecker
+from skdp.graphical.single_queries import row_scales
 from skdp.queries import AnswerGaps, LinearMarginal, PublicFacts
 from skdp.records import CountTable, Ordinal, Schema
 
@@ -46,7 +48,7 @@ def test_products_with_the_number_of_synthetic_records_do_not_wrap():
 )
 def test_sums_that_could_overflow_are_refused(query, weight):
     gaps = AnswerGaps([LinearMarginal("a", query)], [[0.0]], 2, [weight])
-    with pytest.raises(SchemaError, match="overflow"):
+    with pytest.raises(SchemaError, match="overflow|range of floats"):
         gaps.check(PUBLIC)
 
 
@@ -54,7 +56,7 @@ def test_partial_products_that_could_overflow_are_refused():
     hidden = Kronecker([[[1e200, 0, 0]], [[0.0, 0.0]]])
     huge = Kronecker([[[1e200, 0, 0]], [[1e150, 0.0]]])
     AnswerGaps([LinearMarginal(("a", "b"), hidden)], [[0.0]], 2).check(PUBLIC)
-    with pytest.raises(SchemaError, match="overflow"):
+    with pytest.raises(SchemaError, match="overflow|range of floats"):
         AnswerGaps([LinearMarginal(("a", "b"), huge)], [[0.0]], 2).check(PUBLIC)
 
 
@@ -69,3 +71,19 @@ def test_the_answers_cannot_be_changed():
     gaps = AnswerGaps([LinearMarginal("a", [[1, 0, 0]])], [np.array([2.0])], 2)
     with pytest.raises(ValueError, match="read-only"):
         gaps.answers[0][0] = 1
+
+
+def test_rounded_products_of_integers_are_never_scaled_too_much():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        power = int(rng.integers(27, 60))
+        rows = [
+            [float(2**power + int(x)) for x in rng.integers(-3, 4, size)]
+            for size in (3, 2)
+        ]
+        query = LinearMarginal(("a", "b"), Kronecker([[row] for row in rows]))
+        gaps = AnswerGaps([query], [[0.0]], 3)
+        products = [Fraction(x) * Fraction(y) for x in rows[0] for y in rows[1]]
+        scale = Fraction(float(row_scales(query.query)[0]))
+        change = 3 * scale * (max(products) - min(products))
+        assert change <= Fraction(gaps.sensitivity(PUBLIC, inf))

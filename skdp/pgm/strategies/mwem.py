@@ -10,6 +10,7 @@ from skdp.graphical import Domain, LinearQuery, Model
 from skdp.graphical.single_queries import row_ranges
 from skdp.graphical.size import check_queries, check_table
 from skdp.pgm.mwem_inference import Inference, ModelInference, Tables, WeightsInference
+from skdp.pgm.mwem_prices import most_steps
 from skdp.pgm.mwem_rounds import default_rounds, expected_noise
 from skdp.pgm.session import MeasuredQuery, Session
 from skdp.pgm.strategies.base import Strategy, varying_columns
@@ -143,11 +144,15 @@ class MWEM(Strategy):
         """Choose and measure in rounds; see `Strategy.run`."""
         workload = self._candidates(_asked(session.public, session.workload))
         inference = self._inference(session, workload)
+        if not workload.cliques:
+            return inference.model()
         n_rounds = self._n_rounds(session, workload)
+        price = session.budget.share(1, of=2 * n_rounds)
+        steps = most_steps(workload, session.public, self.candidates)
+        session.refuse_steps(steps, price)
         with session.interruptible(session.measurements):
             for done in range(n_rounds):
                 tables = inference.tables(workload.cliques)
-                price = session.budget.share(1, of=2 * n_rounds)
                 chosen = self._choose(session, workload, tables, price)
                 session.say(
                     f"round {done + 1} of {n_rounds}, model of {inference.n_cells} "
@@ -172,8 +177,6 @@ class MWEM(Strategy):
         return WeightsInference(session, int(self.n_replays), largest)
 
     def _n_rounds(self, session: Session, workload: Workload) -> int:
-        if not workload.cliques:
-            return 0
         if self.n_rounds == "auto":
             return default_rounds(
                 session.public, session.budget, workload, self.candidates

@@ -16,7 +16,7 @@ from support.families import a_frame
 from support.literal import exponential_law, multiplicative_weights
 
 import skdp.base
-from skdp import Numeric, Ordinal, PGMEstimator, Schema
+from skdp import BudgetAccountant, Numeric, Ordinal, PGMEstimator, Schema
 from skdp.exceptions import ModelTooLargeError, PrivacyBudgetWarning, SchemaError
 from skdp.graphical import Kronecker
 from skdp.pgm import Workload
@@ -273,6 +273,43 @@ def test_bad_workloads_are_refused_before_anything_is_spent(candidates, inferenc
         with pytest.raises(error, match=words):
             model.fit(chain()[list(schema.names)])
         assert not hasattr(model, "ledger_")
+
+
+@each_arm
+@pytest.mark.parametrize(
+    ("epsilon", "query"),
+    [
+        (1e-15, None),
+        (1e-7, [[1, 0, 1, 0], [0, 2.0**32 - 1, 0, 0]]),
+        (1e-10, [[1, 0, 1, 0], [0, 0.7, 0.2, 0]]),
+        (1e-6, [[1, 0, 1, 0], [1, 1 + 2.0**-45, 1, 1]]),
+    ],
+)
+def test_prices_too_small_are_refused_before_the_first_round(
+    candidates, inference, epsilon, query
+):
+    if candidates == "marginals" and query is not None:
+        return  # tables of counts are measured
+    workload = Workload([("c",)], queries=[query])
+    strategy = MWEM(candidates, 3, inference)
+    model = PGMEstimator(epsilon, strategy=strategy, schema=SCHEMA, workload=workload)
+    with (
+        BudgetAccountant(epsilon=5) as accountant,
+        pytest.raises(ValueError, match="too small"),
+    ):
+        model.fit(chain())
+    assert accountant.spent == (0.0, 0.0)
+
+
+def test_numbers_that_could_overflow_are_refused_before_anything_is_spent():
+    for query, weight in (([[1e300, 0, 0, 0]], 1.0), (None, 1e303)):
+        workload = Workload([("c",)], [weight], [query])
+        with (
+            BudgetAccountant(epsilon=5) as accountant,
+            pytest.raises(SchemaError, match="overflow|range of floats"),
+        ):
+            fitted("queries", "graphical_model", workload=workload)
+        assert accountant.spent == (0.0, 0.0)
 
 
 def test_too_many_single_queries_are_refused_before_anything_is_spent():
