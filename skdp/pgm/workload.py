@@ -25,6 +25,7 @@ from skdp.graphical import (
 from skdp.graphical.linear_queries import as_linear_query
 from skdp.graphical.sampling import Seed, generator
 from skdp.pgm.workload_errors import WorkloadErrors, clique_errors, tables_of
+from skdp.queries import LinearMarginal
 from skdp.records import CountTable, Schema
 
 __all__ = ["Workload"]
@@ -236,6 +237,8 @@ class Workload:
         SchemaError
             If there is nothing in the workload, a column is unknown, or a matrix is for
             another number of cells.
+        TypeError
+            If a query is neither a matrix nor a Kronecker product of matrices.
         """
         if not self.cliques:
             raise SchemaError(
@@ -249,6 +252,8 @@ class Workload:
                     f"The query on {columns} is for {sizes} cells, but the schema "
                     f"gives the table the shape {shape}."
                 )
+            if query is not None:
+                LinearMarginal(columns, query)  # refuses matrices of other classes
 
     def linear(self, schema: Schema) -> tuple[LinearQuery, ...]:
         """Return the matrix of each set of columns.

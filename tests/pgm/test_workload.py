@@ -112,6 +112,13 @@ def test_what_is_refused(build, words):
         build()
 
 
+def test_products_of_products_are_refused():
+    inner = Kronecker((Matrix(np.eye(2)), Matrix(np.eye(2))))
+    nested = Workload([("sex", "pay")], queries=[Kronecker((Matrix(np.eye(2)), inner))])
+    with pytest.raises(TypeError, match="Kronecker product of matrices"):
+        nested.check(SCHEMA)
+
+
 def test_what_fits_is_not_refused():
     fits = Workload([("sex", "pay")], queries=[np.ones((1, 8))])
     fits.check(SCHEMA)
