@@ -305,8 +305,8 @@ def all_queries() -> list[tuple[str, type[Query]]]:
 
     Examples
     --------
-    >>> [name for name, _ in all_queries()][:2]
-    ['Batch', 'CrossMoments']
+    >>> dict(all_queries())["Marginal"]
+    <class 'skdp.queries.marginals.Marginal'>
     """
     import skdp.queries  # noqa: F401  (its modules register the subclasses)
 
