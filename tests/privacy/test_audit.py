@@ -782,9 +782,9 @@ class UniformFitter:
 
 def log_ratio(measurements, worlds):
     """Return how much likelier some noisy tables are for the first records."""
-    total = 0.0
+    total, domain = 0.0, Domain.from_schema(worlds[0].schema)
     for m in measurements:
-        query = m.linear(UNIFORM.domain)
+        query = m.linear(domain)
         answer = m.answer.ravel()
         first, second = (query.dot(w.marginal(m.columns).ravel()) for w in worlds)
         total += (np.abs(answer - second) - np.abs(answer - first)).sum() / m.sigma
@@ -801,7 +801,7 @@ STRATEGY_CASES = {
     "hdmm": StrategyCase(WORLDS, HDMM("union").run, 0.4, 2000, workload=SUMS),
     "mst": StrategyCase(WORLDS, MST().run, 0.15, 6000),
     "mwem, queries": StrategyCase(WORLDS, MWEM("queries", 2).run, 0.2, 4000),
-    "mwem, marginals": StrategyCase(WORLDS, MWEM("marginals", 2).run, 0.2, 4000),
+    "mwem, marginals": StrategyCase(WORLDS, MWEM("marginals", 2).run, 0.15, 4000),
     "aim": StrategyCase(WORLDS, AIM(n_rounds=3).run, 0.15, 4000),
     "priv_bayes": StrategyCase(two_columns(200, "abc"), PrivBayes().run, 0.3, 3000),
 }
