@@ -801,7 +801,7 @@ STRATEGY_CASES = {
     "hdmm": StrategyCase(WORLDS, HDMM("union").run, 0.4, 2000, workload=SUMS),
     "mst": StrategyCase(WORLDS, MST().run, 0.15, 6000),
     "mwem, queries": StrategyCase(WORLDS, MWEM("queries", 2).run, 0.2, 4000),
-    "mwem, marginals": StrategyCase(WORLDS, MWEM("marginals", 2).run, 0.15, 4000),
+    "mwem, marginals": StrategyCase(WORLDS, MWEM("marginals", 2).run, 0.2, 8000),
     "aim": StrategyCase(WORLDS, AIM(n_rounds=3).run, 0.15, 4000),
     "priv_bayes": StrategyCase(two_columns(200, "abc"), PrivBayes().run, 0.3, 3000),
 }
